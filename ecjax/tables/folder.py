@@ -17,7 +17,7 @@ from ecjax.display import without_secrets
 from ecjax.errors import UserError
 from ecjax.tables.remote import RemotePath
 
-_TEMPORARY = ".tmp"
+_TEMPORARY, _LOCK = ".tmp", ".lock"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FEW, _WRITES, _REQUESTS = 8, 4, 16
 
@@ -168,9 +168,9 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._made = folder, False
         self._lock = (
-            FileLock(folder / ".lock", blocking=False, thread_local=False) if is_local(folder) else None
+            FileLock(folder / _LOCK, blocking=False, thread_local=False) if is_local(folder) else None
         )
 
     def acquire(self) -> None:
@@ -181,6 +181,7 @@ class FolderLock:
         """
         if self._lock is None:
             return
+        self._made = not self._folder.exists()
         make_folder(self._folder)
         try:
             self._lock.acquire()
@@ -189,9 +190,15 @@ class FolderLock:
             raise UserError(f"out={self._folder}: {message}") from None
 
     def release(self) -> None:
-        """Give it back."""
-        if self._lock is not None:
-            self._lock.release()
+        """Give it back; a folder that was made for it and holds nothing else goes."""
+        if self._lock is None:
+            return
+        if self._made and [each.name for each in self._folder.iterdir()] == [_LOCK]:
+            # nothing was written: as if it had never been
+            with suppress(OSError):
+                (self._folder / _LOCK).unlink()
+                self._folder.rmdir()
+        self._lock.release()
 
 
 @contextmanager

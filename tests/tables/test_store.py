@@ -833,3 +833,12 @@ def test_rewriting_keeps_other_rows_as_they_are(tmp_path):
     after = pq.read_table(dataset_files(tmp_path, "placements")[0])
     assert after.equals(before.filter(pc.field("run_id") != RUNS[2]))
     assert after.schema.remove_metadata().equals(before.schema.remove_metadata())
+
+
+def test_a_folder_that_was_made_for_nothing_goes(tmp_path):
+    out, there = tmp_path / "made", tmp_path / "there"
+    there.mkdir()
+    for folder in (out, there):
+        with pytest.raises(UserError), store_module.ResultStore(folder, ANALYSIS, {}):
+            raise UserError("a mistake that shows late")
+    assert not out.exists() and there.is_dir()

@@ -84,7 +84,7 @@ def _silence(statistics: TraceStatistics) -> str:
     silences, span = statistics.times.silences, statistics.arrivals.span_s
     lengths = silences[:, 1] - silences[:, 0]
     longest = int(np.argmax(lengths))
-    share = f"{100 * lengths.sum() / span:.2g} % of the log"
+    share = f"{100 * lengths.sum() / span:.3g} % of the log"
     where = f"{time_text(lengths[longest])} from {time_text(silences[longest, 0])} on"
     text = f"No request comes for {where}: {share}. If it was not recorded then"
     if len(silences) > 1:

@@ -36,7 +36,7 @@ def run_row(paper: str, size: str, claims: Sequence[Judged], seconds: float) -> 
     }
 
 
-def claims_table(run_id: str, paper: str, claims: Sequence[Judged]) -> pa.Table:
+def claims_table(run_id: str, paper: str, size: str, claims: Sequence[Judged]) -> pa.Table:
     """The rows of ``claims`` of a paper."""
     return pa.Table.from_pylist(
         [
@@ -44,6 +44,7 @@ def claims_table(run_id: str, paper: str, claims: Sequence[Judged]) -> pa.Table:
                 "run_id": run_id,
                 "id": item.claim.id,
                 "paper": paper,
+                "size": size,
                 "where": item.claim.where,
                 "claim": item.claim.text,
                 "paper_value": item.claim.paper_value or None,

@@ -17,6 +17,7 @@ from ecjax.console import MESSAGES, OutputMode, log, printing
 from ecjax.errors import UserError
 from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
 from ecjax.studies.reproduce.evidence import Evidence, Made
+from ecjax.studies.reproduce.options import SMALL
 from ecjax.studies.spine.study import collected_outcomes
 
 # options of a job from its name and the words of its command line
@@ -80,7 +81,7 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judg
         log.info("%s: %s took %.1f s", paper.name, study.name, time.perf_counter() - began)
         gc.collect()
     evidence = Evidence(setting.size, made)
-    own = f"ecjax reproduce {paper.name}"
+    own = f"ecjax reproduce {paper.name}" + ("" if setting.size == SMALL else f" size={setting.size}")
     return [
         Judged(
             claim,

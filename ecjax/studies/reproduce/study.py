@@ -1,5 +1,6 @@
 """``ecjax reproduce``: run the studies of the papers, and say what became of their claims."""
 
+import difflib
 from pathlib import Path
 
 from rich.console import Console
@@ -45,7 +46,7 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
             with Stopwatch(of_process=True) as stopwatch:
                 rows = judged(one, claims, setting)
             run = run_row(one.name, options.size, rows, stopwatch.own_s)
-            store.commit([run], {"claims": claims_table(run["run_id"], one.name, rows)})
+            store.commit([run], {"claims": claims_table(run["run_id"], one.name, options.size, rows)})
             run_ids.append(run["run_id"])
     runs = runs_of(options.out, run_ids)
     show(runs, console, options.out)
@@ -72,6 +73,8 @@ def _chosen(options: ReproduceOptions) -> list[tuple[Paper, list[Claim]]]:
     ids = {claim.id for one in papers for claim in one.claims}
     missing = [name for name in options.claims if name not in ids]
     if missing:
-        raise UserError(f"claims: found {missing[0]}; allowed: ids of dataset claims, as {min(ids)}")
+        close = difflib.get_close_matches(missing[0], {*ids, *(name.partition("-")[2] for name in ids)}, n=1)
+        named = min(ids) if not close else next(name for name in sorted(ids) if name.endswith(close[0]))
+        raise UserError(f"claims: found {missing[0]}; allowed: ids of dataset claims, as {named}")
     chosen = [(one, [claim for claim in one.claims if claim.id in options.claims]) for one in papers]
     return [(one, claims) for one, claims in chosen if claims]

@@ -7,12 +7,14 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import say
+from ecjax.display import displayed
 from ecjax.studies.reproduce.claim import Verdict
 from ecjax.studies.reproduce.rows import COUNTS
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.studies.spine.sentences import listed
 from ecjax.tables.results import read_results
 
+_PAPER = 16  # characters of a printed value
 _TOLD = (Verdict.FAILS, Verdict.IN_SHAPE, Verdict.NOT_JUDGED)
 
 
@@ -40,7 +42,7 @@ def _show_paper(title: str, rows: pd.DataFrame, console: Console) -> None:
             [
                 row["id"].partition("-")[2],
                 row["where"],
-                "" if pd.isna(row["paper_value"]) else row["paper_value"],
+                "" if pd.isna(row["paper_value"]) else displayed(row["paper_value"], _PAPER),
                 ours(row),
                 row["verdict"],
             ]

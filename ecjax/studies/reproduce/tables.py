@@ -18,6 +18,7 @@ TABLES = job_tables(
     claims=(
         Column("id", STRING, "", "name of the claim"),
         Column("paper", STRING, "", "whose it is"),
+        Column("size", STRING, "", "of its studies: small or full"),
         Column("where", STRING, "", "figure, table, section or equation"),
         Column("claim", STRING, "", "what the paper says, in other words"),
         Column("paper_value", STRING, "", "as printed; null where nothing is printed"),

@@ -4,15 +4,12 @@ from typing import Any
 
 from ecjax.studies.reproduce.claim import Study
 
-_REPLAYS: dict[str, Any] = {
-    "small": ("planning.cluster.files=200", "requests=40000", "estimate=false"),
-    "full": ("requests=200000",),
-}
 _PLANS: dict[str, Any] = {"small": ("cluster.files=200", "estimate=false")}
 
 
-def _replay(name: str, *words: str) -> Study:
-    return Study(name, ("replay", *words), **_REPLAYS)
+def _replay(name: str, *words: str, estimate: str = "estimate=false") -> Study:
+    small = ("planning.cluster.files=200", "requests=40000", estimate)
+    return Study(name, ("replay", *words), small, ("requests=200000",))
 
 
 STUDIES = (
@@ -25,7 +22,7 @@ STUDIES = (
         *(
             "experiment=classes_fig8_priority",
             "planning.cluster.load=0.97",
-            "planning.rate_scale=[0.6,1,1.2]",
+            "planning.rate_scale=[0.6,1,1.25]",
         ),
     ),
     _replay(
@@ -39,7 +36,7 @@ STUDIES = (
     _replay("fig9", "experiment=classes_fig9"),
     _replay("fig11", "experiment=classes_fig11"),
     _replay("fig10", "experiment=classes_fig10"),
-    _replay("fig12", "experiment=classes_fig12"),
+    _replay("fig12", "experiment=classes_fig12", estimate="estimate=true"),
     Study(
         "shares",
         (

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ecjax.studies.reproduce.claim import Claim, Finding, Kind
-from ecjax.studies.reproduce.claims.jlcm.studies import CODES, LIMIT
+from ecjax.studies.reproduce.claims.jlcm.studies import CODES, EQUAL_LOAD, LIMIT
 from ecjax.studies.reproduce.claims.judging import exact, in_shape, judge, refuted, rises, testbed, texts
 from ecjax.studies.reproduce.evidence import Evidence
 
@@ -287,9 +287,8 @@ def _fig10_codes(evidence: Evidence) -> Finding:
     return refuted(
         off[best] > 1,
         off[best],
-        f"lengths of k = 6, 7, 6, 4, groups without a floor: {shown}. The same order by class, "
-        f"but under probabilistic "
-        "reads redundancy buys balance only: four fast nodes serve k = 4 best at any price",
+        f"lengths of k = 6, 7, 6, 4, groups without a floor: {shown}. Under "
+        "probabilistic reads redundancy buys balance only: four fast nodes serve k = 4 best at any price",
     )
 
 
@@ -300,9 +299,9 @@ def _by_code(evidence: Evidence, policy: str, scale: float) -> pd.DataFrame:
     return mine.assign(label=mine["class"].astype(str)).set_index("label")
 
 
-def _p95(evidence: Evidence, policy: str, scale: float) -> dict[str, float]:
+def _p95(evidence: Evidence, policy: str, scale: float, study: str = "fig10") -> dict[str, float]:
     """95 % quantile by class, from the histograms."""
-    rows = evidence["fig10"].joined("latency_bins")
+    rows = evidence[study].joined("latency_bins")
     rows = rows[(rows["policy"] == policy) & (rows["rate_scale"] == scale)]
     rows = rows[(rows["group"] == "class") & (rows["source"] == "replayed")]
     found = {}
@@ -313,21 +312,36 @@ def _p95(evidence: Evidence, policy: str, scale: float) -> dict[str, float]:
     return found
 
 
+def _tails(evidence: Evidence, study: str, load: float) -> tuple[list[float], str]:
+    """95 % quantiles of (12, 6) over those of (10, 7), and the same in words.
+
+    Args:
+        evidence: with the study.
+        study: its name.
+        load: of the busiest node at rate_scale = 1.
+    """
+    runs = evidence[study].runs[["policy", "rate_scale"]].drop_duplicates()
+    ratios = {}
+    for policy, scale in runs.itertuples(index=False):
+        tails = _p95(evidence, policy, scale, study)
+        ratios[policy, scale] = tails["1"] / tails["2"]
+    shown = ", ".join(
+        f"{policy} at {load * scale:.2g} {ratio:.2f}" for (policy, scale), ratio in ratios.items()
+    )
+    return list(ratios.values()), shown
+
+
 def _fig10_redundancy(evidence: Evidence) -> Finding:
-    tails = {
-        (policy, scale): _p95(evidence, policy, scale)
-        for policy in ("uniform", "late_binding")
-        for scale in (0.25, 1.0)
-    }
-    ratios = {key: value["1"] / value["2"] for key, value in tails.items()}
-    shown = ", ".join(f"{policy} at {0.8 * scale:g} {ratio:.2f}" for (policy, scale), ratio in ratios.items())
-    return refuted(
-        max(ratios.values()) > 0.97,
-        max(ratios.values()),
-        f"95 % quantile of (12, 6) / (10, 7), by policy and largest load: {shown}. Chunks of k = 7 are smaller by a "
-        "seventh and so faster in proportion, which outweighs two more nodes; printed 32 against 100 s",
-        min(ratios.values()),
-        max(ratios.values()),
+    ratios, shown = _tails(evidence, "fig10", 0.8)
+    equal, shown_equal = _tails(evidence, "fig10_equal", EQUAL_LOAD)
+    return in_shape(
+        max(equal) < 1,
+        max(equal),
+        "95 % quantile of (12, 6) / (10, 7), by policy and largest load, where all chunks take as long: "
+        f"{shown_equal}; with chunks of k = 7 smaller by a seventh and so faster in proportion: {shown}, so that "
+        "redundancy pays where reads wait and smaller chunks where they do not; printed 32 against 100 s",
+        min(equal),
+        max(equal),
     )
 
 
@@ -758,9 +772,9 @@ FIGURES = (
         "Fig. 10",
         "(12, 6) files are read faster at the 95th percentile than (10, 7) files.",
         _fig10_redundancy,
-        ("fig10",),
+        ("fig10", "fig10_equal"),
         paper_value="32 / 100 s",
-        quantity="largest p95 of (12, 6) / (10, 7)",
+        quantity="largest p95 of (12, 6) / (10, 7), equal chunk times",
     ),
     Claim(
         "jlcm-fig10-chunk-size-order",

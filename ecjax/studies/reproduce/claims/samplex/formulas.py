@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ecjax.studies.reproduce.claim import Claim, Finding, Kind
-from ecjax.studies.reproduce.claims.judging import judge, refuted, testbed
+from ecjax.studies.reproduce.claim import Claim, Finding
+from ecjax.studies.reproduce.claims.judging import judge, refuted
 from ecjax.studies.reproduce.evidence import Evidence
 
 TABLE_2 = {(40, 6): 3692, (60, 6): 19858, (80, 6): 69624, (100, 6): 189509, (120, 6): 436140} | {
@@ -86,16 +86,6 @@ def _bound(evidence: Evidence) -> Finding:
     )
 
 
-def _seconds(evidence: Evidence) -> Finding:
-    return testbed(None, _MACHINE)
-
-
-def _latencies(evidence: Evidence) -> Finding:
-    return testbed(
-        None, "measured from the authors' computers to six cloud regions; latencies of nodes are not printed"
-    )
-
-
 FORMULAS = (
     Claim(
         "samplex-eq4-sequence",
@@ -121,34 +111,11 @@ FORMULAS = (
         quantity="partitions at C = 100, K = 6",
     ),
     Claim(
-        "samplex-tab2-times",
-        "Table II",
-        "Times of going through all partitions and of clearing their markets.",
-        _seconds,
-        kind=Kind.TESTBED,
-    ),
-    Claim(
         "samplex-eq7-last",
         "eq. 7",
         "The last partition has whole items and at most one other.",
         _last,
         quantity="capacities and K that were looked at",
-    ),
-    Claim(
-        "samplex-fig5-ms",
-        "Sec. IV-B, IV-C, V-B",
-        "Mean latencies of RandS and SampleX with S = 5, and of the optimum.",
-        _latencies,
-        paper_value="501.71 ms",
-        kind=Kind.TESTBED,
-    ),
-    Claim(
-        "samplex-tab3-times",
-        "Table III",
-        "Times of RandS and SampleX by S.",
-        _seconds,
-        paper_value="3421.3, 297.4 ms",
-        kind=Kind.TESTBED,
     ),
     Claim(
         "samplex-tab4-counts",

@@ -459,7 +459,7 @@ FORMULAS = (
     ),
     Claim(
         "tofec-exponential-contrast",
-        "Sec. I-A",
+        "Sec. VI",
         "More tasks cost capacity where delays have a constant part, and none where they are exponential.",
         _exponential,
         quantity="spread of thread time, Delta = 0",
