@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ecjax.errors import UserError
 from ecjax.tables import datasets as layout
 from ecjax.tables import seals
+from ecjax.tables.checksums import CHECKSUMS, changed_files
 from ecjax.tables.committed import Committed, committed_in, counting, is_named_by_its_rows, runs_by_batch
 from ecjax.tables.damage import difference, is_batch_name
 from ecjax.tables.folder import each, is_visible, location
@@ -112,6 +113,18 @@ class _Folder:
                     self._check_other(path, wrong, dataset)
         for place in sorted(set(expected) - present):
             self._say(self._out / place, "is missing", self._recompute)
+        for listed in sorted(self._out.glob(f"*/*/{CHECKSUMS}")):
+            self._check_listed(listed.parent)
+
+    def _check_listed(self, folder: Path) -> None:
+        """Files of text, whose hashes stand beside them."""
+        name = str(folder.relative_to(self._out).parent)
+        for file, wrong in changed_files(folder).items():
+            path = folder / file
+            sizes = self._verified.files.setdefault(f"{self._prefix}{name}", [])
+            sizes.append(path.stat().st_size if path.is_file() else 0)
+            if wrong is not None:
+                self._say(path, wrong, self._recompute)
 
     def _count(self, dataset: str, path: Path) -> None:
         self._verified.files.setdefault(f"{self._prefix}{dataset}", []).append(path.stat().st_size)

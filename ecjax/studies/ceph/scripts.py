@@ -12,6 +12,7 @@ from ecjax.errors import UserError
 from ecjax.rados.commands import PREPARE
 from ecjax.rados.verify import Expected
 from ecjax.studies.ceph.stored import rows_of
+from ecjax.tables.checksums import CHECKSUMS, checksums
 from ecjax.tables.folder import location, make_folder, publishing, write_errors
 from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import read_results
@@ -56,6 +57,7 @@ def write_scripts(out: str, run: pd.Series) -> Path | None:
         texts[f"{name}-undo.sh"] = _HEAD + _undo(rows)
         sets = {group: json.loads(osds) for group, osds in zip(rows["group"], rows["expected"], strict=True)}
         texts[f"{name}-expected.json"] = json.dumps(sets, indent=1) + "\n"
+    texts[CHECKSUMS] = checksums(texts)
     with write_errors(path):
         make_folder(folder)
         for name, text in texts.items():

@@ -1,9 +1,11 @@
 """``ecjax ceph`` from a folder of dumps to scripts, to a cluster that takes them, and back."""
 
 import csv
+import hashlib
 import itertools
 import json
 import shlex
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from ceph_dumps import made, write
 import ecjax
 from ecjax.cli import main
 from ecjax.rados import live
+from ecjax.rados.commands import PREPARE
 from ecjax.rados.crush import rule_domains
 from ecjax.rados.monitor import Map, applied
 from ecjax.rados.records import Entries
@@ -133,6 +136,25 @@ def test_scripts_say_the_same_as_the_tables(place):
     assert first[:2] == ["#!/bin/sh", "set -e"] and "ceph osd set-require-min-compat-client luminous" in first
 
 
+def test_scripts_are_verified_as_the_tables_are(place, tmp_path, capsys):
+    out = tmp_path / "copy"
+    shutil.copytree(place / "out", out)
+    assert main(["verify", str(out)]) == 0
+    (folder,) = (out / "scripts").iterdir()
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    assert sorted(line.split("  ")[1] for line in lines) == sorted(
+        each.name for each in folder.iterdir() if each.name != "SHA256SUMS"
+    )
+    script = folder / "batch-001.sh"
+    assert hashlib.sha256(script.read_bytes()).hexdigest() in "".join(lines)
+    script.write_text(script.read_text().replace("pg-upmap", "pg-upmap ", 1))
+    (folder / "undo.sh").unlink()
+    capsys.readouterr()
+    assert main(["verify", str(out)]) == 1
+    said = capsys.readouterr().out
+    assert "batch-001.sh: has other bytes than were written" in said and "undo.sh: is missing" in said
+
+
 def lines_of(path):
     return [line for line in path.read_text().splitlines() if line.startswith("ceph ")]
 
@@ -155,6 +177,7 @@ def test_apply_then_verify(place, cluster, capsys):
     assert "0 of" in capsys.readouterr().out
     assert main(["ceph", f"verify={out}", "apply=true", "--quiet"]) == 0
     assert "are in force, read back" in capsys.readouterr().out
+    assert cluster.lines[0] == PREPARE
     assert main(["ceph", f"collect={dumps}", "wait_s=0"]) == 0
     assert main(["ceph", str(dumps), f"verify={out}", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out.splitlines()[-1])
