@@ -1,7 +1,7 @@
 """Commands one after another in one process, ``python -m ecjax.commands_in_turn``, so that they share what it compiles.
 
-Reads a line of JSON for each, the words of the command, and writes a line with its exit code once it has ended. What
-commands print goes nowhere: who asks reads their results, and hears of errors by running what is missing.
+Reads a line of JSON for each, the words of the command, and writes a line with its exit code when it has ended. What the
+commands print goes nowhere: they are asked for their results, and for errors again by whoever reads those.
 """
 
 import contextlib
