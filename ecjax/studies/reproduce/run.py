@@ -1,4 +1,4 @@
-"""Studies run one after the other in this process, or are there already; then every claim is judged by its rule."""
+"""Studies run one after the other in this process, each once; then every claim is judged by its rule."""
 
 import gc
 import io
@@ -42,7 +42,6 @@ class Setting:
         out: folder below which they write.
         size: small or full.
         resume: whether runs that are finished there are left as they are.
-        ahead: whether other processes have run them.
         options_of: options of a job from the words of its command line.
     """
 
@@ -50,7 +49,6 @@ class Setting:
     size: str
     resume: bool
     options_of: OptionsOf
-    ahead: bool = False
 
 
 def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judged]:
@@ -80,8 +78,7 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judg
         except (UserError, RuntimeError, MemoryError) as error:
             errors[study.name] = f"study {study.name}: {error}"
             log.error("%s", errors[study.name])
-        if not setting.ahead:
-            log.info("%s: %s took %.1f s", paper.name, study.name, time.perf_counter() - began)
+        log.info("%s: %s took %.1f s", paper.name, study.name, time.perf_counter() - began)
         gc.collect()
     evidence = Evidence(setting.size, made)
     own = f"ecjax reproduce {paper.name}" + ("" if setting.size == SMALL else f" size={setting.size}")
@@ -95,19 +92,6 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judg
     ]
 
 
-def commands_of(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[tuple[str, list[str]]]:
-    """The studies that claims need: a name for each, and the words of its command."""
-    needed = {name for claim in claims for name in claim.studies}
-    return [
-        (
-            f"{paper.name}: {study.name}",
-            [study.job, *_all_words(paper, study, _words(paper, study, setting), setting), "--quiet"],
-        )
-        for study in paper.studies
-        if study.name in needed
-    ]
-
-
 def _words(paper: Paper, study: Study, setting: Setting) -> list[str]:
     """Words of the command of a study, its inputs made."""
     words = study.sized(setting.size)
@@ -118,17 +102,12 @@ def _words(paper: Paper, study: Study, setting: Setting) -> list[str]:
     return list(words)
 
 
-def _all_words(paper: Paper, study: Study, words: list[str], setting: Setting) -> list[str]:
-    """The words of a study's command with where it writes, and without figures."""
-    figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
-    out = setting.out / paper.name / study.name
-    return [*words, *figures, f"out={out}", f"resume={str(setting.resume).lower()}"]
-
-
 def _run(paper: Paper, study: Study, words: list[str], setting: Setting) -> Made:
     """Run a study without a word and without figures."""
     out = str(setting.out / paper.name / study.name)
-    options = setting.options_of(study.job, _all_words(paper, study, words, setting))
+    figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
+    resume = f"resume={str(setting.resume).lower()}"
+    options = setting.options_of(study.job, [*words, *figures, f"out={out}", resume])
     run_study = getattr(import_module(f"ecjax.studies.{study.job}.study"), f"{study.job}_study")
     before = MESSAGES.quiet, log.level
     MESSAGES.quiet = True

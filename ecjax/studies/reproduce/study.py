@@ -1,7 +1,6 @@
 """``ecjax reproduce``: run the studies of the papers, and say what became of their claims."""
 
 import difflib
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,12 +9,11 @@ from ecjax.console import OutputMode, conclude, log, output_mode, say
 from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.stopwatch import Stopwatch
-from ecjax.studies.reproduce.ahead import run_ahead
 from ecjax.studies.reproduce.claim import Claim, Paper
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.options import PAPERS, ReproduceOptions
 from ecjax.studies.reproduce.rows import claims_table, run_row
-from ecjax.studies.reproduce.run import OptionsOf, Setting, commands_of, judged
+from ecjax.studies.reproduce.run import OptionsOf, Setting, judged
 from ecjax.studies.reproduce.summary import sentence, show
 from ecjax.studies.reproduce.tables import TABLES
 from ecjax.studies.spine.as_json import print_json
@@ -46,8 +44,7 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
         for one, claims in work:
             log.info("%s: %d claims: %s", one.name, len(claims), one.title)
             with Stopwatch(of_process=True) as stopwatch:
-                ahead = run_ahead(commands_of(one, claims, setting))
-                rows = judged(one, claims, replace(setting, resume=True, ahead=True) if ahead else setting)
+                rows = judged(one, claims, setting)
             run = run_row(one.name, options.size, rows, stopwatch.own_s)
             store.commit([run], {"claims": claims_table(run["run_id"], one.name, options.size, rows)})
             run_ids.append(run["run_id"])
