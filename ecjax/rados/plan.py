@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from ecjax.rados.crush import breaking
 from ecjax.rados.moves import with_moves
-from ecjax.rados.primaries import least_led_load, led_anew, primary_load, with_primaries_spread
+from ecjax.rados.primaries import led_anew, primary_load, with_primaries_spread
 from ecjax.rados.records import Cluster, is_read, shard_bytes
 from ecjax.rados.roles import RolePlan, RoleProblem, plan_roles
 
@@ -107,7 +107,7 @@ def plan_of(cluster: Cluster, demand: Demand, within: float, tolerance: int | No
     if tolerance is not None and len(free):
         sets, roles, after = _moved(cluster, demand, (sets, roles, after), tolerance, free, within)
     if demand.primary and len(free):
-        sets, roles, after = _led(cluster, demand, (sets, roles), free, within, tolerance is not None)
+        sets, roles, after = _led(cluster, demand, (sets, roles), free, within)
     shards, size = copied(cluster, sets)
     return Plan(sets, before, after, roles, shards, size)
 
@@ -179,27 +179,27 @@ def _led(
     plan: tuple[dict[str, tuple[int, ...]], RolePlan],
     free: np.ndarray,
     within: float,
-    moves: bool,
 ) -> tuple[dict[str, tuple[int, ...]], RolePlan, np.ndarray]:
     """A plan with primaries spread: sets, bounds that hold for them, loads.
 
-    Primaries are exchanged with other positions that are read; or chosen first among all members, and the other
-    positions that are read after them. Of what stays below the level the one that copies least is taken.
+    Positions are exchanged; where that does not bring the load below the level, what is read besides primaries is
+    chosen anew before, and then primaries are, too.
     """
     sets, roles = plan
-    problem = role_problem(cluster, demand)[0]
-    bound = _spread_bound(cluster, demand, free) if moves else least_led_load(problem, demand.primary)
+    bound = _spread_bound(cluster, demand, free)
     level = bound * (1 + within)
-    found: list[tuple[float, int, int, dict[str, tuple[int, ...]], np.ndarray]] = []
-    for begun in (
-        sets,
-        led_anew(cluster, demand, sets, free, problem, within, False),
-        led_anew(cluster, demand, sets, free, problem, within, True),
-    ):
+    problem = role_problem(cluster, demand)[0]
+    best: tuple[float, int, int, dict[str, tuple[int, ...]], np.ndarray] | None = None
+    for number, anew in enumerate((None, False, True)):
+        begun = sets if anew is None else led_anew(cluster, demand, sets, free, problem, within, anew)
         spread = with_primaries_spread(cluster, demand, begun, role_load(cluster, demand, begun), free, level)
         held = role_load(cluster, demand, spread)
-        found.append((max(float(held.max()), level), copied(cluster, spread)[0], len(found), spread, held))
-    _, _, _, spread, held = min(found)
+        found = (max(float(held.max()), level), copied(cluster, spread)[0], number, spread, held)
+        best = found if best is None else min(best, found, key=lambda each: each[:3])
+        if found[0] <= level:
+            break
+    assert best is not None
+    spread, held = best[3:]
     return spread, roles._replace(bound=bound, level=level, copies_bound=math.nan), held
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ecjax.rados.records import Cluster
-from ecjax.rados.relaxed import Relaxed
 from ecjax.rados.roles import RoleProblem, plan_roles
 
 if TYPE_CHECKING:
@@ -104,26 +103,6 @@ def _two(spread: "_Spread", load: np.ndarray, speed: np.ndarray, busiest: int) -
                     pair = [(busiest, group, position, other, amount), (osd, second, at, to, more)]
                     best = (squares, pair)
     return None if best is None else best[1]
-
-
-def least_led_load(problem: RoleProblem, primary: float) -> float:
-    """No choice of roles and primaries has a smaller max load: the bound where primaries need not be read.
-
-    Args:
-        problem: the groups whose roles may change, positions of a group in order.
-        primary: extra work of a primary, in shard reads.
-    """
-    leads = np.zeros(len(problem.osd), bool)
-    leads[problem.first[:-1]] = True
-    both = RoleProblem(
-        np.concatenate([problem.first, problem.first[-1] + problem.first[1:]]),
-        np.concatenate([problem.osd, problem.osd]),
-        np.concatenate([problem.data, leads]),
-        np.concatenate([problem.work, primary * problem.work]),
-        problem.base,
-        problem.speed,
-    )
-    return Relaxed(both).least_load()
 
 
 def led_anew(
