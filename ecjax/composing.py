@@ -62,6 +62,9 @@ def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
     return kind(**named)
 
 
+_QUOTED = "text in double quotes within single ones, as 'slow={\"é\": 5}'"
+
+
 def user_message(error: Exception) -> str:
     """What an error of Hydra or of its configurations says, in one line."""
     text = str(error)
@@ -77,6 +80,10 @@ def user_message(error: Exception) -> str:
         key = key or cause.full_key
         lines.append(str(cause).splitlines()[0])
     message = " ".join(dict.fromkeys(lines))
+    if message.startswith("LexerNoViableAltException"):
+        # Hydra's grammar knows few characters without quotes
+        word = message.partition(": ")[2].rstrip(" ^")
+        message = f"{word}: found characters that need quotes; allowed: {_QUOTED}"
     return f"{key}: {message}" if key and key not in message else message
 
 

@@ -49,8 +49,8 @@ def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -
     Args:
         tallies: of the replications, alike in shape.
         spans: s, time of the last arrival of each.
-        varying: arrivals are those of a log, or have rates that vary with time: all of them count, as there is no
-            steady state of which the beginning is not yet part.
+        varying: arrivals are those of a log, or rates or nodes change with time: all reads count, as there is no steady
+            state of which the beginning is not yet part.
     """
     classes = int(tallies[0].classes[0])
     dropped = max(_warm_up(t.batches[:classes].sum(axis=0)) for t in tallies)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.predict.logged import expected_reads, time_of_reads
 from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import CHANNELS, DIRECT_OR_DEGRADED, Outages
@@ -65,6 +66,13 @@ class Case:
     log_laws: Laws | None = None
     fingerprints: dict[str, str] = field(default_factory=dict)
     log: str | None = None
+
+    def changes_before(self, end_s: float) -> bool:
+        """Whether a node goes or comes back before a time, s."""
+        if self.outages is None:
+            return False
+        times = np.concatenate([self.outages.start, self.outages.end])
+        return bool(np.any((times > 0) & (times < end_s)))
 
 
 def read_cases(options: ReplayOptions) -> list[Case]:
@@ -181,6 +189,8 @@ def _check_channels(options: ReplayOptions, plan: Plan, by_class: list[str]) -> 
 def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], trace: Trace | None) -> Case:
     prints = {name: fingerprint(table, name) for name, table in tables.items()}
     factors = _factors(tables["rates"], plan) if "rates" in tables else None
+    if factors is not None and options.arrivals != "trace":
+        _check_reads_go_on(options, plan, factors)
     outages = _outages(tables["outages"], plan) if "outages" in tables else None
     reads = log_laws = None
     bursts = None
@@ -260,6 +270,23 @@ def _factors(table: pa.Table, plan: Plan) -> Factors:
             if number >= 0:
                 files_of_row[row] = np.flatnonzero(values.indices.to_numpy() == number)
     return Factors(table["start_s"].to_numpy(), table["factor"].to_numpy(), files_of_row)
+
+
+def _check_reads_go_on(options: ReplayOptions, plan: Plan, factors: Factors) -> None:
+    """Refuse factors under which reads end before there are as many as are to be replayed.
+
+    Raises:
+        UserError: they do.
+    """
+    rate = np.asarray(plan.problem.files.rate) * min(options.rate_scale)
+    if np.isfinite(time_of_reads(rate, factors, options.requests)):
+        return
+    last = max(0.0, float(factors.start.max()))
+    come = expected_reads(rate, factors, last).reads.sum() if last > 0 else 0.0
+    raise UserError(
+        f"rates={options.rates}: found a factor of 0 for all files that are read from {last:g} s on, when {come:.4g} "
+        f"of {options.requests:,} reads are expected to have come; allowed: a last factor above 0, or fewer requests"
+    )
 
 
 def _outages(table: pa.Table, plan: Plan) -> Outages:

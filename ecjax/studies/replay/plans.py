@@ -269,7 +269,11 @@ def _current_nodes(files: pa.Table, names: Identity) -> np.ndarray:
             continue
         node = arrays.index_in(pa.chunked_array([placed.values]), names.nodes)
         if np.any(node < 0):
-            raise UserError(f"files: column nodes, row {file}: found a node that the nodes table lacks")
+            name = placed.values[int(np.argmax(node < 0))].as_py()
+            raise UserError(
+                f"files: column nodes, row {file}: found {name!r}; allowed: ids of the nodes table, as "
+                f"{names.nodes[0].as_py()!r}"
+            )
         stored[row_of[file]] = False
         stored[row_of[file], node] = True
     return stored

@@ -124,14 +124,15 @@ def _solve(
         row["device"] = precision.device_name()
     else:
         outcomes = _outcomes(stopwatch.joined(replays.replication), options, worker)
-    varying = case.reads is not None or case.factors is not None
     tallies, spans = [outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes]
+    varying = case.reads is not None or case.factors is not None or case.changes_before(max(spans))
     summary = summarise(tallies, spans, varying)
     summary = replace(summary, utilisation=summary.utilisation / at.channels)
     if summary.all is None or not summary.all.count[0]:
         return row | {"status": str(Status.FAILED), "error": _NO_READS}, {}
     complete = all(outcome.complete for outcome in outcomes)
     if at.policy == "hedged":
+        row["hedge_delay_s"] = or_none(replays.policy.hedge_delay_s)
         row["hedged_share"] = fmean(outcome.hedged_share for outcome in outcomes)
     if at.kinds is not None:
         direct, degraded = summary.count[len(at.plan.classes.names) : len(at.class_names)]

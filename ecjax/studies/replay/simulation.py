@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ecjax.simulation.run import Outcome, Policy, first_come_first_served, repla
 from ecjax.streams import arrivals
 from ecjax.streams.arrivals import Block
 from ecjax.studies.replay.inputs import Case
-from ecjax.studies.replay.operating_point import OperatingPoint, Point
+from ecjax.studies.replay.operating_point import OperatingPoint, Point, operating_point
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import mean_bound
 from ecjax.studies.replay.system import Arriving, arriving
@@ -145,7 +145,9 @@ def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOpti
     """What a replay at a point needs."""
     delay = options.hedge_delay_s
     if delay is None:
-        delay = mean_bound(at) if at.policy == "hedged" else np.inf
+        # of the plan with nodes as they are: whoever hedges does not know which of them is slow
+        alone = at if point.slow is None else operating_point(case, replace(point, slow=None), options)
+        delay = mean_bound(alone) if at.policy == "hedged" else np.inf
     budget = np.inf if options.hedge_budget is None else options.hedge_budget
     policy = Policy(at.policy, options.probes, options.cancel, delay, options.hedges, budget)
     return Simulation(case, at, arriving(at, options), policy, point.rate_scale, options.requests)

@@ -37,6 +37,7 @@ TABLES = job_tables(
         ),
         Column("max_load", FLOAT, "", "largest node load rho"),
         Column("max_utilisation", FLOAT, "", "largest share of time that a node gave service"),
+        Column("hedge_delay_s", FLOAT, "s", "policy=hedged: how long a read waits for further chunks"),
         Column(
             "hedged_share",
             FLOAT,

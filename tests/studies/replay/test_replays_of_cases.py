@@ -208,11 +208,35 @@ def test_too_few_reads_for_an_interval_have_none(tmp_path):
     assert "± -" in text and "nan" not in text
 
 
-def test_a_replay_without_reads_is_no_result(tmp_path):
-    rates = tmp_path / "rates.parquet"
-    pq.write_table(pa.table({"start_s": [0.0], "factor": [0.0]}), rates)
-    out = str(tmp_path / "out")
-    code, text = shown(plan=plan_by_hand(tmp_path, "fcfs"), out=out, rates=str(rates))
-    run = read_results(out, "runs").iloc[0]
-    assert code == 1 and run["status"] == "failed" and math.isnan(run["mean_s"])
-    assert run["error"].startswith("no read was replayed") and "nan" not in text
+def test_rates_that_end_before_the_reads_are_refused(tmp_path):
+    path, plan = str(tmp_path / "rates.parquet"), plan_by_hand(tmp_path, "fcfs")
+    for start, factor, come in (([0.0], [0.0], 0), ([0.0, 4.0], [1.0, 0.0], 4 * sum(RATES))):
+        pq.write_table(pa.table({"start_s": start, "factor": factor}), path)
+        with pytest.raises(UserError, match="found a factor of 0 for all files that are read") as caught:
+            shown(plan=plan, out=str(tmp_path / "out"), rates=path)
+        assert f"when {come:.4g} of 500 reads" in str(caught.value) and not (tmp_path / "out").exists()
+
+
+def test_reads_while_a_node_is_down_count(tmp_path):
+    plan, path = plan_by_hand(tmp_path, "fcfs"), str(tmp_path / "down.parquet")
+    # the first half of what 4000 reads take, and after all of them
+    half = 2000 / sum(RATES)
+    runs = {}
+    for name, start, end in (("early", 0.1 * half, half), ("later", 100 * half, 101 * half)):
+        pq.write_table(pa.table({"node_id": ["x"], "start_s": [start], "end_s": [end]}), path)
+        shown(plan=plan, out=str(tmp_path / name), outages=path, requests=4000)
+        runs[name] = read_results(tmp_path / name, "runs").iloc[0]
+    # only the segment that begins with idle nodes is left out
+    assert runs["early"]["warm_up_share"] < 0.02 and runs["early"]["requests"] > 0.98 * 2 * 4000
+    assert runs["early"]["mean_s"] > 3 * runs["later"]["mean_s"]
+
+
+def test_hedging_waits_as_long_where_a_node_is_slow(tmp_path):
+    plan = plan_by_hand(tmp_path, "fcfs")
+    delays = []
+    for name, slow in (("as_planned", None), ("slow", {"x": 1.5})):
+        shown(plan=plan, out=str(tmp_path / name), policy="hedged", slow=slow)
+        run = read_results(tmp_path / name, "runs").iloc[0]
+        delays.append(run["hedge_delay_s"])
+    assert delays[0] == pytest.approx(delays[1]) and delays[0] > 0
+    assert run["latency_s"] != pytest.approx(delays[0])  # the bound with the slow node

@@ -20,7 +20,7 @@ STUDIES = (
             "scheduler=[dtarget,aalo,baraat,pfabric,fair]",
             *_DENSE,
         ),
-        ("seeds=6", "generate.requests=300"),
+        ("seeds=3", "generate.requests=600"),
         ("seeds=20",),
     ),
     Study(

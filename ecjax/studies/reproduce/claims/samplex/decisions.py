@@ -22,6 +22,7 @@ from ecjax.studies.reproduce.options import FULL
 _SWEEP_K = (9, 12, 15, 18)
 _REGIONS = (0.52, 0.41, 0.69, 0.98, 0.14, 0.21)  # s to fetch a chunk
 _WARM = 0.25  # share of the reads that is not counted
+_NOISE = 1.25  # times of two runs, or on two processors, scatter by so much
 _HERE = "microseconds of machine code, one edge, Zipf's law; all partitions: policy near_optimal"
 
 
@@ -196,7 +197,7 @@ def _speed(evidence: Evidence) -> Finding:
     rest = [_ratio(point, reads)[1] for point in others]
     every = [*by_k, *rest]
     return in_shape(
-        min(every) > 3 and rises(by_k) and max(few) < 2 * few[0],
+        min(every) > 3 * _NOISE and rises(by_k) and max(few) < 2 * few[0],
         max(every),
         f"{texts(by_k)} times for K = {texts(_SWEEP_K)}, {min(rest):.3g} to {max(rest):.3g} over C, copies and M; "
         f"SampleX(5) itself {texts(few)} us over K. Where few partitions exist, as at K = 9, there is little to skip; "
