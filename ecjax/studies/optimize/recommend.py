@@ -57,6 +57,8 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     count = len(plans.drop_duplicates([_COST, "mean"]))
     several = f", {among} of {count} plans" if count > 1 else ""
     sentence = f"Recommended{demand}: {_name(chosen, plans)}{several}: {_speed(chosen)}; {_cost(chosen)}."
+    if options.migration_dollars_per_byte > 0:
+        sentence += " Dollars include those of moving chunks, which are paid once."
     sentence += _durable(chosen) + _beside(chosen, front) + _busy(chosen)
     if options.stream:
         sentence += f" Where every chunk goes: {options.out}/placement_masks."

@@ -124,7 +124,13 @@ TABLES = job_tables(
             "s",
             "latency_shared_z_s with all small reads direct, reads of the rest as placed; null: a node is overloaded",
         ),
-        Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
+        Column(
+            "cost_dollars_per_period",
+            FLOAT,
+            "$/period",
+            "storage cost of the plan, all files; here and elsewhere with what reads cost by network=, and what moving "
+            "chunks costs, once, by migration_dollars_per_byte",
+        ),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),
         Column(

@@ -96,7 +96,7 @@ def _sentence(rows: pd.DataFrame) -> str:
         if best["times"] < 1:
             parts.append(f"Most is gained by {_answer(best)}.")
         if worst["times"] > 1:
-            parts.append(f"Of those with a stable plan {_answer(worst)} costs most.")
+            parts.append(f"Of those with a stable plan {_answer(worst)} is slowest.")
     return " ".join(parts)
 
 
