@@ -313,6 +313,7 @@ def _positions(table: pa.Table, name: str, ids: pa.Array, what: str) -> np.ndarr
     wrong = np.flatnonzero((place < 0) & pc.is_valid(table[name]).to_numpy())
     if wrong.size:
         raise UserError(
-            f"{what}: column {name}, row {wrong[0]}: found {table[name][int(wrong[0])].as_py()!r}, an unknown one"
+            f"{what}: column {name}, row {wrong[0]}: found {table[name][int(wrong[0])].as_py()!r}, an unknown one; "
+            f"allowed: those of the plan, as {ids[0].as_py()!r}"
         )
     return place

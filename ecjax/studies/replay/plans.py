@@ -245,9 +245,10 @@ def _without_plan(options: ReplayOptions) -> Plan:
     short = np.flatnonzero(stored.sum(axis=1) < k)
     if short.size:
         row = int(short[0])
+        file = row if names.rows.of_file is None else int(np.argmax(names.rows.of_file == row))
         raise UserError(
-            f"files: column nodes, placement row {row}: found {stored[row].sum()} nodes; allowed: at least the "
-            f"{k[row]:g} that a read takes"
+            f"files: column nodes, row {file} (file_id={files['file_id'][file]}): found {stored[row].sum()} nodes; "
+            f"allowed: at least the {k[row]:g} that a read takes"
         )
     probabilities = stored * (k / stored.sum(axis=1))[:, None]
     run = PlanRun(fingerprint_of(nodes, files))
