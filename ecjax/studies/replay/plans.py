@@ -182,6 +182,10 @@ def _of_runs(folder: Path, rows: list[dict[str, Any]]) -> Iterator[Plan]:
     @lru_cache(maxsize=4)
     def tables(input_id: str) -> tuple[pa.Table, pa.Table]:
         nodes, files = (folder / "inputs" / name / f"{input_id}.parquet" for name in ("nodes", "files"))
+        if nodes.is_file() and not files.is_file():
+            raise UserError(
+                f"plan={folder}: found a plan of stream=true, which keeps no table of files; allowed: others"
+            )
         return read_input(nodes, "nodes"), read_input(files, "files")
 
     names = [field.name for field in fields(PlanRun)]

@@ -1,12 +1,16 @@
 """Replays follow the plan: its queue, and its shares of the nodes by class."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from plans_by_hand import FIXED, NEED, OF_FILE, PLACED, RATES, SHARES, SIZES, VARIABLE, WEIGHTS, plan_by_hand
 from rich.console import Console
 
 from ecjax.errors import UserError
+from ecjax.options import checked
 from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.plans import read_plans
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
@@ -101,3 +105,11 @@ def test_mistakes_in_a_plan_are_named(tmp_path, queue, weights, words):
         replay(plan, tmp_path / "out")
     assert words in str(error.value) and "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_streamed_plan_has_no_files_to_replay(tmp_path):
+    plan = Path(plan_by_hand(tmp_path, "fcfs"))
+    for file in (plan / "inputs" / "files").iterdir():
+        file.unlink()
+    with pytest.raises(UserError, match="found a plan of stream=true, which keeps no table of files"):
+        read_plans(checked(ReplayOptions(plan=str(plan))))
