@@ -245,7 +245,7 @@ def test_an_osd_without_weight_takes_nothing_and_its_groups_stay(tmp_path):
     for node in parts["tree"]["nodes"]:
         node["crush_weight"] = 0.0 if node["id"] == 5 else 1.0
     cluster = read_cluster(read_dumps(write(tmp_path / "dumps", parts)))
-    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.01, tolerance=3)
+    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.05, tolerance=3)
     assert plan.sets and not any(5 in (*osds, *cluster.sets[name]) for name, osds in plan.sets.items())
     assert on_others(cluster, plan) and targets(cluster, 0)[5] == 0
 
@@ -260,17 +260,17 @@ def test_osds_of_another_root_change_nothing(tmp_path):
     parts["crush"]["buckets"].append({"id": -90, "name": "fast", "type_name": "root", "items": items})
     beside = read_cluster(read_dumps(write(tmp_path / "beside", parts)))
     before, after = (
-        plan_of(each, demand_of(each, np.ones(len(each.osds))), 0.01, tolerance=3) for each in (alone, beside)
+        plan_of(each, demand_of(each, np.ones(len(each.osds))), 0.05, tolerance=3) for each in (alone, beside)
     )
     assert on_others(alone, before) and on_others(beside, after) and max(on_others(beside, after)) < 16
     assert after.roles.bound == pytest.approx(before.roles.bound)
-    assert after.after.max() == pytest.approx(before.after.max(), rel=0.01)
+    assert after.after.max() == pytest.approx(before.after.max(), rel=0.05)
 
 
 def test_full_osds_take_nothing(tmp_path):
     parts = made(hosts=8, pools=((2, 2, 48),))
     cluster = read_cluster(read_dumps(write(tmp_path / "before", parts)))
-    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.01, tolerance=3)
+    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.05, tolerance=3)
     full, nearly = sorted(on_others(cluster, plan), key=on_others(cluster, plan).get)[-2:]
     parts["osd"]["osds"][full]["state"] = ["exists", "up", "backfillfull"]
     parts["osd"]["backfillfull_ratio"] = 0.9
@@ -279,6 +279,6 @@ def test_full_osds_take_nothing(tmp_path):
         node["kb_used"] = int(0.9 * node["kb"]) - 600 * 2**10 if node["id"] == nearly else 0
     cluster = read_cluster(read_dumps(write(tmp_path / "after", parts)))
     assert any(f"so full that Ceph backfills no more to them (osd.{full})" in each for each in cluster.notes)
-    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.01, tolerance=3)
+    plan = plan_of(cluster, demand_of(cluster, np.ones(16)), 0.05, tolerance=3)
     assert plan.sets and on_others(cluster, plan).get(nearly, 0) <= 1
     assert not any(full in (*osds, *cluster.sets[name]) for name, osds in plan.sets.items())

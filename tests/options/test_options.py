@@ -211,22 +211,22 @@ def test_identity_is_json():
 
 
 @dataclass(frozen=True)
-class Inner:
+class Depth:
     depth: int = option(1, "", Whole(0))
 
 
 @dataclass(frozen=True)
-class Outer:
+class Three:
     counts: list[int] = option([1], "", Listed(Whole(0)))
     share: float | None = option(None, "", Number(least=0))
-    inner: Inner = section(Inner, "")
+    inner: Depth = section(Depth, "")
 
 
 def test_options_that_are_not_as_by_default_are_named():
     names = ["counts", "share", "inner"]
-    assert changed(checked(Outer()), names) == []
+    assert changed(checked(Three()), names) == []
     # one number is a list of one
-    assert changed(checked(Outer(counts=1)), names) == []
-    other = checked(Outer(counts=[2, 3], share=0.5, inner=Inner(depth=4)))
+    assert changed(checked(Three(counts=1)), names) == []
+    other = checked(Three(counts=[2, 3], share=0.5, inner=Depth(depth=4)))
     assert changed(other, names) == ["counts=[2, 3]", "share=0.5", "inner.depth=4"]
     assert changed(other, ["share"]) == ["share=0.5"]

@@ -100,7 +100,7 @@ def test_a_log_with_a_hole_says_what_holds_without_it(tmp_path):
     times = poisson_times(20, 3000)
     analysed(tmp_path, times[(times < 1000) | (times > 1800)])
     (notice,) = [line for line in notices(tmp_path) if "No request comes" in line]
-    assert notice.startswith("No request comes for 13.3 min from 16.7 min on: 27 % of the log.")
+    assert notice.startswith("No request comes for 13.3 min from 16.7 min on: 26.7 % of the log.")
     assert (
         re.search(r"reads come at (19\.\d*|20|20\.\d*) per s", notice)
         and "in between, as Poisson at scales up to" in notice
