@@ -1,13 +1,22 @@
 """From dumps to a cluster: pools, OSDs, groups with their positions, rates, entries; and what is wrong with them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ecjax.errors import UserError
-from ecjax.rados.crush import UnknownStep, breaking, rule_domains
+from ecjax.rados.crush import UnknownStep, rule_domains
+from ecjax.rados.doubts import (
+    note_affinity,
+    note_breaking,
+    note_full,
+    note_moving,
+    note_recovered,
+    note_stale,
+    room_of,
+    stored_bytes,
+)
 from ecjax.rados.files import Dumps, as_printed
 from ecjax.rados.pools import check_same_cluster, planned_pools
 from ecjax.rados.rates import measured_rates, other_reads
@@ -15,9 +24,6 @@ from ecjax.rados.raw import listed_raw_agrees, own_sets
 from ecjax.rados.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 
 _CLEAN = {"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
-_NAMED = 3
-_FULL = {"backfillfull", "full"}  # states of an OSD to which nothing is backfilled
-_BACKFILLFULL = 0.9  # Ceph's default of backfillfull_ratio
 _MOST_WEIGHT = 1e6  # TiB
 EQUAL, MEASURED = "equal", "measured"
 
@@ -61,7 +67,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     entries = _entries(dumps.osd)
     listed = _listed(latest, {pool.pool_id: place for place, pool in enumerate(pools)})
     groups = _groups(dumps, reading, pools, listed, osds, notes)
-    notes += _stale(entries, listed)
+    notes += note_stale(entries, listed)
     classes, hosts = _places(dumps, osds)
     sets = {each["pgid"]: tuple(each["up"]) for each in listed}
     out = frozenset(osd for osd, each in by_id.items() if not each["in"])
@@ -71,9 +77,9 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
     else:
         notes.append("CRUSH's own sets among the dumps are of another time: not used")
     background = _background(dumps, reading, pools, osds, notes)
-    room = _room(dumps, by_id, osds)
-    _note_full(osds, room, notes)
-    _note_affinity(by_id, notes)
+    room = room_of(dumps, by_id, osds)
+    note_full(osds, room, notes)
+    note_affinity(by_id, notes)
     cluster = Cluster(
         str(dumps.osd.get("fsid", "")),
         int(dumps.osd["epoch"]),
@@ -92,7 +98,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         *background,
         (),
     )
-    _note_breaking(cluster, notes)
+    note_breaking(cluster, notes)
     return cluster._replace(notes=tuple(notes))
 
 
@@ -148,8 +154,8 @@ def _groups(
             f"group {wrong[0]}: found a set of another length than its pool's size; allowed: equal ones"
         )
     movable = np.array([_is_clean(each) for each in listed])
-    _note_moving(listed, movable, notes)
-    _note_recovered(listed, notes)
+    note_moving(listed, movable, notes)
+    note_recovered(listed, notes)
     if not movable.any() and not reading.moving:
         raise UserError(
             f"{dumps.source}: found no group that is active+clean with up = acting; allowed: wait until data has moved"
@@ -167,7 +173,7 @@ def _groups(
         np.concatenate([[0], np.cumsum([len(each["up"]) for each in listed])]).astype(np.int64),
         np.where(up == NO_OSD, -1, place),
         rate,
-        _stored_bytes(listed, notes),
+        stored_bytes(listed, notes),
         size / k,
         movable,
     )
@@ -196,31 +202,6 @@ def _is_clean(group: Mapping[str, Any]) -> bool:
     return clean and group["up"] == group["acting"] and NO_OSD not in group["up"]
 
 
-def _note_moving(listed: Sequence[Mapping[str, Any]], movable: np.ndarray, notes: list[str]) -> None:
-    moving = [each for each, still in zip(listed, movable, strict=True) if not still]
-    if moving:
-        states = Counter(
-            each["state"] if each["up"] == each["acting"] else f"{each['state']}, up is not acting"
-            for each in moving
-        )
-        few = _few([each["pgid"] for each in moving])
-        notes.append(
-            f"{len(moving)} groups move or are degraded ({few}: {states.most_common(1)[0][0]}): planned around, not "
-            "changed; better wait until all are active+clean"
-        )
-
-
-def _note_recovered(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> None:
-    """A line on groups whose log reaches back over all objects: they are recovered and not backfilled."""
-    short = sum(0 < each["stat_sum"].get("num_objects", 0) <= each.get("log_size", 0) for each in listed)
-    if short:
-        notes.append(
-            f"the logs of {short} groups reach back over all their objects: where such a group changes it is "
-            "recovered, not backfilled, and has less redundancy until that "
-            "is done; take small batches (max_misplaced, max_bytes)"
-        )
-
-
 def _entries(osd_dump: Mapping[str, Any]) -> Entries:
     return Entries(
         {each["pgid"]: tuple(int(osd) for osd in each["osds"]) for each in osd_dump.get("pg_upmap", [])},
@@ -229,90 +210,6 @@ def _entries(osd_dump: Mapping[str, Any]) -> Entries:
             for each in osd_dump.get("pg_upmap_items", [])
         },
     )
-
-
-def _stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for upmap entries that are without effect."""
-    sets = {each["pgid"]: tuple(each["up"]) for each in listed}
-    stale = [
-        name
-        for name, items in entries.items.items()
-        if name in sets and any(b not in sets[name] for _, b in items)
-    ]
-    stale += [name for name, upmap in entries.upmap.items() if name in sets and upmap != sets[name]]
-    if not stale:
-        return []
-    return [f"{len(stale)} groups have upmap entries that are not, or not wholly, in effect ({_few(stale)})"]
-
-
-def _stored_bytes(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> np.ndarray:
-    """Bytes of the objects of each group, (G,).
-
-    Raises:
-        UserError: they are no number.
-    """
-    size = np.array([float(each["stat_sum"]["num_bytes"]) for each in listed])
-    wrong = np.flatnonzero(~np.isfinite(size))
-    if wrong.size:
-        place = int(wrong[0])
-        raise UserError(
-            f"group {listed[place]['pgid']}: found num_bytes {size[place]:g}; allowed: a number of bytes"
-        )
-    below = np.flatnonzero(size < 0)
-    if below.size:
-        few = _few([listed[place]["pgid"] for place in below.tolist()])
-        notes.append(
-            f"{below.size} groups count fewer than 0 bytes ({few}): taken for 0, a deep scrub counts anew"
-        )
-    return np.maximum(size, 0.0)
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
-
-
-def _room(dumps: Dumps, by_id: Mapping[int, Mapping[str, Any]], osds: np.ndarray) -> np.ndarray:
-    """(m,) bytes until Ceph backfills no more to an OSD: 0 where it is there, infinite where no dump says it."""
-    ratio = float(dumps.osd.get("backfillfull_ratio", 0.0)) or _BACKFILLFULL
-    listed = {each["id"]: each for each in (dumps.tree or {}).get("nodes", [])}
-    room = np.full(len(osds), np.inf)
-    for place, osd in enumerate(osds.tolist()):
-        node = listed.get(osd, {})
-        if node.get("kb") and "kb_used" in node:
-            room[place] = max(1024 * (ratio * float(node["kb"]) - float(node["kb_used"])), 0.0)
-        if float(node.get("utilization") or 0.0) >= 100 * ratio or _FULL & set(by_id[osd].get("state", ())):
-            room[place] = 0.0
-    return room
-
-
-def _note_full(osds: np.ndarray, room: np.ndarray, notes: list[str]) -> None:
-    full = osds[room <= 0].tolist()
-    if full:
-        few = _few([f"osd.{osd}" for osd in full])
-        notes.append(
-            f"{len(full)} OSDs are so full that Ceph backfills no more to them ({few}): no shard is moved to them, and "
-            "groups that have one there stay as they are"
-        )
-
-
-def _note_affinity(by_id: Mapping[int, Mapping[str, Any]], notes: list[str]) -> None:
-    other = [osd for osd, each in sorted(by_id.items()) if float(each.get("primary_affinity", 1.0)) != 1.0]
-    if other:
-        few = _few([f"osd.{osd}" for osd in other])
-        notes.append(
-            f"primary_affinity of {len(other)} OSDs is not 1 ({few}): primaries of their groups may be others than "
-            "position 0, which primary_work counts"
-        )
-
-
-def _note_breaking(cluster: Cluster, notes: list[str]) -> None:
-    wrong = breaking(cluster)
-    if wrong:
-        name, why = next(iter(wrong.items()))
-        notes.append(
-            f"{len(wrong)} groups break the CRUSH rule of their pool ({_few(list(wrong))}; {name}: {why}): planned "
-            "around, not changed"
-        )
 
 
 def _places(dumps: Dumps, osds: np.ndarray) -> tuple[tuple[str, ...], tuple[str, ...]]:
