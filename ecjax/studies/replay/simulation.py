@@ -144,10 +144,13 @@ class Simulation:
 def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOptions) -> Simulation:
     """What a replay at a point needs."""
     delay = options.hedge_delay_s
-    if delay is None:
+    if at.policy != "hedged":
+        delay = np.inf
+    elif delay is None:
         # of the plan with nodes as they are: whoever hedges does not know which of them is slow
-        alone = at if point.slow is None else operating_point(case, replace(point, slow=None), options)
-        delay = mean_bound(alone) if at.policy == "hedged" else np.inf
+        delay = mean_bound(
+            at if point.slow is None else operating_point(case, replace(point, slow=None), options)
+        )
     budget = np.inf if options.hedge_budget is None else options.hedge_budget
     policy = Policy(at.policy, options.probes, options.cancel, delay, options.hedges, budget)
     return Simulation(case, at, arriving(at, options), policy, point.rate_scale, options.requests)
