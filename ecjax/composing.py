@@ -14,6 +14,7 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from ecjax.errors import UserError
 from ecjax.jobs_index import Job, folder
@@ -56,13 +57,23 @@ def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
     named = {
         item.name: _options_of(values[item.name], item.type, f"{prefix}{item.name}.")
         if is_dataclass(item.type)
-        else values[item.name]
+        else _mapping(values[item.name])
         for item in fields(kind)
     }
     return kind(**named)
 
 
-_QUOTED = "text in double quotes within single ones, as 'slow={\"é\": 5}'"
+def _mapping(value: Any) -> Any:
+    """What a quoted text in braces says: Hydra's grammar knows few characters in the keys of a mapping."""
+    if not (isinstance(value, str) and value.startswith("{") and ": " in value):
+        return value
+    try:
+        return OmegaConf.to_container(OmegaConf.create(value))
+    except (YAMLError, OmegaConfBaseException):
+        return value
+
+
+_QUOTED = "text in double quotes within single ones, as 'slow=\"{é: 5}\"'"
 
 
 def user_message(error: Exception) -> str:
@@ -84,6 +95,8 @@ def user_message(error: Exception) -> str:
         # Hydra's grammar knows few characters without quotes
         word = message.partition(": ")[2].rstrip(" ^")
         message = f"{word}: found characters that need quotes; allowed: {_QUOTED}"
+    elif message.startswith("no viable alternative"):
+        message = f"{message}; allowed: keys without quotes, or {_QUOTED}"
     return f"{key}: {message}" if key and key not in message else message
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ecjax import cli, composing, hydra_run
+from ecjax.errors import UserError
 from ecjax.job_help import job_help
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.options import checked
@@ -95,6 +96,15 @@ def test_paths_may_hold_equals_signs_commas_and_quotes(tmp_path):
 def test_conditions_of_a_plan_are_text(tmp_path):
     override = hydra_run._override(JOBS["optimize"], "plan_where=theta=0.1,method=published", sweep=False)
     assert composing.composed(JOBS["optimize"], [override]).plan_where == "theta=0.1,method=published"
+
+
+def test_keys_that_need_quotes_come_in_quoted_braces():
+    """Hydra's grammar has no quotes in the keys of a mapping, and few letters without."""
+    config = composing.composed(JOBS["replay"], ["plan=out", "slow=\"{n 4é: 2, 'b: c': 3}\""])
+    assert composing.options_from(config, JOBS["replay"].options_class).slow == {"n 4é": 2.0, "b: c": 3.0}
+    for word in ("slow={é: 2}", 'slow={"é": 2}'):
+        with pytest.raises(UserError, match="as 'slow=\"{é: 5}\"'"):
+            composing.composed(JOBS["replay"], ["plan=out", word])
 
 
 def test_interrupt_exits_with_130(capsys, monkeypatch):

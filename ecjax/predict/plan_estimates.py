@@ -46,6 +46,14 @@ class PlanEstimate(NamedTuple):
     p99: float
 
 
+def within_bound(mean: float, bound: float) -> float:
+    """An estimated mean, s, no larger than its bound.
+
+    Of reads of one chunk the bound is exact, and the lattices of the estimate may end a little above it.
+    """
+    return min(mean, bound)
+
+
 def plan_estimate(
     problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray
 ) -> PlanEstimate:

@@ -1,10 +1,13 @@
-"""Service laws of the nodes of a table."""
+"""Service laws of the nodes of a table, and nodes with the moments of these laws."""
 
+from dataclasses import replace
+
+import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
-from ecjax.model import Files
+from ecjax.model import Files, Nodes
 from ecjax.problem import arrays
 from ecjax.problem.arrays import column
 from ecjax.simulation import law_fit
@@ -19,6 +22,40 @@ from ecjax.simulation.laws import (
     SCALE,
     Laws,
 )
+
+_AFFINE = ("auto", "shifted_exponential")  # families that affine laws are of as they are
+
+
+def served_nodes(
+    nodes: pa.Table, chunk_bytes: float, family: str = "auto", size_scaling: str = "proportional"
+) -> Nodes:
+    """Nodes whose service moments are those of their laws in the chosen family, so that bounds hold for these laws.
+
+    Args:
+        nodes: checked table.
+        chunk_bytes: mean size of the chunks read, B, that affine laws are replaced at.
+        family: one of ``law_fit.FAMILIES``.
+        size_scaling: "proportional" or "none".
+
+    Raises:
+        UserError: the family has no law with a node's moments.
+    """
+    served = arrays.nodes_arrays(nodes, size_scaling)
+    if family == "auto":
+        return served  # has all three moments
+    laws = _laws(nodes, chunk_bytes, family, size_scaling, law_fit.PARETO_RATIO)
+    return replace(served, service=jnp.asarray(law_fit.polynomials(laws, len(nodes))))
+
+
+def depends_on_size(nodes: pa.Table, family: str) -> bool:
+    """Whether laws are made for one chunk size, so that other sizes have other laws."""
+    return "service_mean_s" not in nodes.column_names and family not in _AFFINE
+
+
+def mean_chunk_bytes(files: Files) -> float:
+    """Mean size of the chunks that are read, B."""
+    chunks = np.asarray(files.rate * files.k)
+    return float(chunks @ np.asarray(files.chunk_bytes) / chunks.sum()) if chunks.any() else 1.0
 
 
 def service_laws(
@@ -45,17 +82,19 @@ def service_laws(
     Raises:
         UserError: the family has no law with a node's moments.
     """
+    return _laws(nodes, mean_chunk_bytes(files) * size_scale, family, size_scaling, pareto_ratio)
+
+
+def _laws(nodes: pa.Table, size: float, family: str, size_scaling: str, pareto_ratio: float) -> Laws:
     table = np.zeros((len(nodes), COLUMNS))
     affine = "service_mean_s" not in nodes.column_names
     parts = [column(nodes, name) for name in ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")]
-    if affine and family in ("auto", "shifted_exponential"):
+    if affine and family in _AFFINE:
         table[:, LINES] = np.stack(parts, axis=1)
         table[:, KIND] = EXPONENTIAL
         return Laws(table, np.zeros(1))
     if affine:
         polynomial = np.asarray(arrays.nodes_arrays(nodes).service)
-        weight = np.asarray(files.rate * files.k * files.chunk_bytes)
-        size = float(weight.sum() / np.asarray(files.rate * files.k).sum()) * size_scale
         moments = np.einsum("npm,p->nm", polynomial, size ** np.arange(4))
         growth = (parts[1] + parts[3]) / moments[0]  # mean(B) / mean(size) = constant + growth B
         constant = (parts[0] + parts[2]) / moments[0]

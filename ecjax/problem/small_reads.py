@@ -75,8 +75,8 @@ def chunks_of_reads(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Data chunks of reads of a part of a file, and the bytes of each: (r,) and (r,).
 
-    Reads begin where a stripe unit does. Those of more than one take whole units, of no more than k chunks; none takes
-    more than its file.
+    Reads begin where a stripe unit does. Those of more than one take whole units; those of more than k units as much of
+    every chunk as in the mean over where they begin. None takes more than its file.
 
     Args:
         size: (r,) B, that are asked for.
@@ -88,7 +88,7 @@ def chunks_of_reads(
     unit = chunk if stripe_unit_bytes is None else np.minimum(stripe_unit_bytes, chunk)
     # of a file in k equal parts the last may end a rounding error behind the file
     units = np.ceil(np.minimum(size, file_bytes) / unit * (1 - 1e-12)).astype(np.int64)
-    whole = np.minimum(unit * np.ceil(units / k), chunk)
+    whole = np.minimum(unit * np.maximum(units / k, 1.0), chunk)
     return np.minimum(units, k), np.where(units > 1, whole, np.minimum(size, chunk))
 
 
@@ -119,6 +119,32 @@ def data_chunks(stored: np.ndarray, probabilities: np.ndarray, rows: Rows, files
     order = np.where(stored, -probabilities, np.inf)
     rank = np.argsort(np.argsort(order, axis=1, kind="stable"), axis=1)
     return padded_nodes(stored & (rank < k[:, None]))
+
+
+def chunk_work(traffic: SmallTraffic, rows: Rows, most: int) -> np.ndarray | None:
+    """Small reads of every data chunk, all direct: rates times sizes to the power of 0..3, (R, K, 4).
+
+    None where each file's are read alike.
+
+    Args:
+        traffic: of the files.
+        rows: of the files.
+        most: K.
+    """
+    if np.all((traffic.rate == 0) | (traffic.chunk < 0) | (traffic.width == traffic.k)):
+        return None
+    of_file = np.arange(len(traffic.rate)) if rows.of_file is None else rows.of_file
+    chunk = np.arange(most)
+    begins = np.maximum(traffic.chunk, 0)[:, None]
+    read = np.where(
+        traffic.chunk[:, None] < 0,
+        traffic.width[:, None] / traffic.k[:, None],
+        (chunk - begins) % traffic.k[:, None] < traffic.width[:, None],
+    )
+    read = traffic.rate[:, None] * np.where(chunk < traffic.k[:, None], read, 0.0)
+    work = np.zeros((rows.count, most, 4))
+    np.add.at(work, of_file, read[:, :, None] * traffic.size[:, None, None] ** np.arange(4.0))
+    return work
 
 
 def with_listed_nodes(data: np.ndarray, rows: Rows, files: pa.Table, names: pa.Array) -> np.ndarray:

@@ -61,8 +61,9 @@ def test_what_is_wrong_is_said(columns, words):
         (5.0, 4.0, 2, 4.0),
         (8.0, 4.0, 2, 4.0),
         (8.1, 4.0, 3, 4.0),
-        # as many chunks as there are, each with two units
-        (16.1, 4.0, 4, 8.0),
+        # as many chunks as there are: five units, of which one chunk has two and three one
+        (16.1, 4.0, 4, 5.0),
+        (33.0, 4.0, 4, 9.0),
         # without units, or with larger ones, chunks of 15 bytes
         (15.0, None, 1, 15.0),
         (16.0, None, 2, 15.0),

@@ -145,7 +145,10 @@ class CodesOptions(DurabilityOptions):
         float(4 * 2**20), "of one read or write of a repair", Number(above=0), identifies=with_latencies
     )
     service: str = option(
-        "auto", "service law of the estimates, as in ecjax replay", Words(*LAWS), identifies=with_latencies
+        "auto",
+        "service law with the nodes' moments, of plans and estimates, as in ecjax replay",
+        Words(*LAWS),
+        identifies=with_latencies,
     )
     gap: float = option(
         0.01,

@@ -11,7 +11,8 @@ from ecjax.durability.repair_times import RepairCluster
 from ecjax.planning import Problem
 from ecjax.planning.problem import prepare
 from ecjax.planning.read_kinds.model import few_sizes
-from ecjax.problem.arrays import column, files_arrays, nodes_arrays, placement_rows
+from ecjax.problem.arrays import column, files_arrays, placement_rows
+from ecjax.problem.service_laws import mean_chunk_bytes, served_nodes
 from ecjax.problem.small_reads import chunks_of_reads
 from ecjax.studies.codes.layouts import Classes, Layout
 
@@ -79,7 +80,8 @@ def problem_of(layout: Layout, traffic: Traffic) -> Problem:
     table = traffic.files
     files = files_arrays(table.set_column(table.column_names.index("k"), "k", pa.array(layout.k)))
     rows = placement_rows(table)
-    problem = prepare(nodes_arrays(traffic.nodes), files, rows.of_file, rows.count)
+    nodes = served_nodes(traffic.nodes, mean_chunk_bytes(files), traffic.service)
+    problem = prepare(nodes, files, rows.of_file, rows.count)
     if traffic.site is None:
         return problem
     return replace(problem, site=jnp.asarray(traffic.site, jnp.int32), per_site=most_at_site(layout, traffic))

@@ -26,7 +26,6 @@ from ecjax.predict.latencies import QUANTILES
 from ecjax.predict.plan_estimates import MOST_KINDS
 from ecjax.problem.arrays import code_k
 from ecjax.problem.overload import EVENLY, overload
-from ecjax.problem.service_laws import service_laws
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import class_rows
@@ -34,7 +33,7 @@ from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
-from ecjax.studies.optimize.inputs import Case, Lane
+from ecjax.studies.optimize.inputs import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
 
@@ -168,8 +167,7 @@ def _estimates(
 ) -> dict[str, float | None]:
     """Columns of a run with what its plan is estimated to deliver; null where that is not finite."""
     assert case.classes is not None
-    size_scale = case.lane(item.lane).size_scale
-    laws = service_laws(case.nodes, case.problem.files, options.service, options.size_scaling, size_scale)
+    laws = laws_of(options, case, case.lane(item.lane))
     served = "partitioned" if item.way.queue == "weighted" else "priority"
     reads = np.asarray(plan.probabilities), np.asarray(plan.stored)
     every = class_estimates(problem, laws, *reads, case.classes, served, np.asarray(plan.weights))["all"]

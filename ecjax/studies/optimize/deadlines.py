@@ -14,10 +14,9 @@ from ecjax.planning.problem import EVALUATE
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_mean_estimates
 from ecjax.problem.classes import Classes
-from ecjax.problem.service_laws import service_laws
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.class_rules import deadlines
-from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.inputs import Case, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 
 
@@ -140,8 +139,7 @@ def _estimates(
             f"deadline_by=estimate: found max_chunks_per_node={options.max_chunks_per_node}; allowed with it: 1, as "
             "chunks served together have no estimate"
         )
-    size_scale = case.lane(item.lane).size_scale
-    laws = service_laws(case.nodes, case.problem.files, options.service, options.size_scaling, size_scale)
+    laws = laws_of(options, case, case.lane(item.lane))
     queue, of_file = _queue(item), _classes(case).of_file
 
     def measure(point: Point) -> np.ndarray:

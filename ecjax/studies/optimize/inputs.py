@@ -21,7 +21,6 @@ from ecjax.problem import builtin
 from ecjax.problem.arrays import (
     check_together,
     files_arrays,
-    nodes_arrays,
     refuse_channels,
     several_per_node,
 )
@@ -33,7 +32,9 @@ from ecjax.problem.earlier_plan import EarlierPlan, read_plan
 from ecjax.problem.feasibility import check_feasible
 from ecjax.problem.identity import Identity, identity
 from ecjax.problem.lengths import with_lengths
+from ecjax.problem.service_laws import depends_on_size, mean_chunk_bytes, served_nodes, service_laws
 from ecjax.problem.small_reads import SmallTraffic, counted_as_full, small_traffic
+from ecjax.simulation.laws import Laws
 from ecjax.studies.optimize.arrivals import (
     LoggedArrivals,
     logged_arrivals,
@@ -226,7 +227,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     """
     _say_what_is_left_aside(options, tables.files)
     nodes, files, names, per_node = tables.nodes, tables.files, tables.names, options.max_chunks_per_node
-    arrays = nodes_arrays(nodes, options.size_scaling), files_arrays(files)
+    loads = files_arrays(files)
+    arrays = nodes_of(options, nodes, mean_chunk_bytes(loads)), loads
     if per_node > 1:
         arrays = several_per_node(*arrays, per_node)
     problem = planning.prepare(*arrays, names.rows.of_file, names.rows.count)
@@ -302,6 +304,38 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         small=small,
         counted=None if small is None else _counted(problem, arrays, names, small),
     )
+
+
+def laws_of(options: OptimizeOptions, case: Case, lane: Lane, nodes: pa.Table | None = None) -> Laws:
+    """Laws of the nodes' services in the family of ``service``.
+
+    Args:
+        options: of the study.
+        case: whose files are read.
+        lane: of the run.
+        nodes: checked table instead of the case's.
+    """
+    table, files = case.nodes if nodes is None else nodes, case.problem.files
+    return service_laws(table, files, options.service, options.size_scaling, lane.size_scale)
+
+
+def nodes_of(options: OptimizeOptions, nodes: pa.Table, chunk_bytes: float) -> Nodes:
+    """Nodes that serve by the laws of ``service``.
+
+    Args:
+        options: of the study.
+        nodes: checked table.
+        chunk_bytes: mean size of the chunks read, B, before it is scaled.
+
+    Raises:
+        UserError: the family has no law with a node's moments, or one for each of several sizes.
+    """
+    if len(set(options.size_scale)) > 1 and depends_on_size(nodes, options.service):
+        raise UserError(
+            f"size_scale: found {len(options.size_scale)} values with service={options.service}, whose laws are "
+            "made for one chunk size where services are affine in it; allowed: one value, or service=auto"
+        )
+    return served_nodes(nodes, chunk_bytes * options.size_scale[0], options.service, options.size_scaling)
 
 
 def _counted(problem: Problem, arrays: tuple[Nodes, Files], names: Identity, small: SmallTraffic) -> Problem:

@@ -10,21 +10,22 @@ import pyarrow as pa
 
 from ecjax.model import Evaluation
 from ecjax.planning import Problem, Solution
-from ecjax.planning.problem import EVALUATE
+from ecjax.planning.problem import EVALUATE, NODE_WORK
 from ecjax.planning.read_kinds import KindModel, KindPlan, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import MOST_ENTRIES, AnyPlacementTerm
+from ecjax.planning.read_kinds.hot_chunks import with_hot_chunks_apart
 from ecjax.planning.read_kinds.model import at_nodes, small_work
 from ecjax.predict.kind_latencies import KindEstimates, SmallBounds, kind_estimates, small_bounds
 from ecjax.predict.node_loads import node_loads
+from ecjax.predict.plan_estimates import within_bound
 from ecjax.predict.workload import node_laws
 from ecjax.problem.arrays import code_k
 from ecjax.problem.identity import Identity
-from ecjax.problem.service_laws import service_laws
-from ecjax.problem.small_reads import ChunkReads, chunk_reads, data_chunks, with_listed_nodes
+from ecjax.problem.small_reads import ChunkReads, chunk_reads, chunk_work, data_chunks, with_listed_nodes
 from ecjax.studies.optimize import rows
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.inputs import Case, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _GAP, _FULL_GAP = 1e-3, 5e-3  # that a bound is searched to, without and with full reads
@@ -68,9 +69,13 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
     problem, stored = case.problem_of(lane), np.asarray(plan.stored)
     probabilities = np.asarray(plan.probabilities)
     data = data_chunks(stored, probabilities, names.rows, case.files)
+    traffic = case.small.scaled(lane.rate_scale, lane.size_scale)
+    work = chunk_work(traffic, names.rows, data.shape[1])
+    if work is not None:
+        beside = np.asarray(NODE_WORK(problem, jnp.asarray(probabilities), jnp.asarray(stored, float)))
+        data = with_hot_chunks_apart(data, stored, work, np.asarray(problem.nodes.service), beside)
     if options.fixed_groups:
         data = with_listed_nodes(data, names.rows, case.files, names.nodes)
-    traffic = case.small.scaled(lane.rate_scale, lane.size_scale)
     reads = chunk_reads(traffic, names.rows, data, stored)
     model = KindModel(problem, stored, reads.reads)
     direct = plan_kinds(model, probabilities, 0.0)
@@ -94,12 +99,12 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
     if np.isfinite(chosen.latency):
         columns |= _proofs(options, case, item, model, chosen, evaluation)
         if options.estimate:
-            laws = service_laws(
-                case.nodes, case.problem.files, options.service, options.size_scaling, lane.size_scale
-            )
-            service = node_laws(laws, problem.nodes.count)
+            service = node_laws(laws_of(options, case, lane), problem.nodes.count)
             each = kind_estimates(case.problem_of(lane), full, model, chosen.degraded, service)
             columns |= _estimates(each, columns["small_degraded_share"])
+            if columns["estimated_mean_s"] is not None:
+                bound = float(evaluation.latency)
+                columns["estimated_mean_s"] = within_bound(columns["estimated_mean_s"], bound)
     chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.joined.sum(axis=0)
     return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, np.asarray(chunks))
 

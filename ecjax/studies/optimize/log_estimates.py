@@ -6,8 +6,7 @@ import numpy as np
 
 from ecjax.planning import Solution
 from ecjax.predict.logged import logged_estimate, remarks
-from ecjax.problem.service_laws import service_laws
-from ecjax.studies.optimize.inputs import Case, Lane
+from ecjax.studies.optimize.inputs import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.trace_columns import trace_columns
 
@@ -24,7 +23,7 @@ def log_estimates(options: OptimizeOptions, case: Case, lane: Lane, plan: Soluti
     if case.arrivals is None:
         return {}
     problem = case.problem_of(lane)
-    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    laws = laws_of(options, case, lane)
     logged = case.arrivals.logged.faster(lane.rate_scale)
     estimate = logged_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored), logged)
     length = float(logged.times_s[-1] - logged.times_s[0])

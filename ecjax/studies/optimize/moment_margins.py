@@ -8,9 +8,9 @@ import pyarrow as pa
 from ecjax.planning import Solution
 from ecjax.planning.problem import EVALUATE
 from ecjax.predict.plan_estimates import plan_estimate
-from ecjax.problem.arrays import files_arrays, nodes_arrays, several_per_node
-from ecjax.problem.service_laws import service_laws
-from ecjax.studies.optimize.inputs import Case, Lane
+from ecjax.problem.arrays import files_arrays, several_per_node
+from ecjax.problem.service_laws import mean_chunk_bytes
+from ecjax.studies.optimize.inputs import Case, Lane, laws_of, nodes_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 
@@ -36,13 +36,13 @@ def moment_columns(
     columns: dict[str, float] = {}
     for end, names in (("low", LOW_MOMENTS), ("high", HIGH_MOMENTS)):
         nodes = _with_moments(case.nodes, names)
-        arrays = nodes_arrays(nodes, options.size_scaling)
+        arrays = nodes_of(options, nodes, mean_chunk_bytes(case.problem.files))
         if options.max_chunks_per_node > 1:
             arrays, _ = several_per_node(arrays, files_arrays(case.files), options.max_chunks_per_node)
         there = replace(problem, nodes=replace(problem.nodes, service=arrays.service))
         columns[f"latency_{end}_s"] = float(EVALUATE(there, *placed, np.asarray(lane.theta)).latency)
         if options.objective == "bound" and options.estimate and case.names.per_node == 1:
-            laws = service_laws(nodes, there.files, options.service, options.size_scaling, lane.size_scale)
+            laws = laws_of(options, case, lane, nodes)
             estimate = plan_estimate(there, laws, *map(np.asarray, placed))
             columns |= {f"estimated_mean_{end}_s": estimate.mean, f"estimated_p99_{end}_s": estimate.p99}
     return {name: value if np.isfinite(value) else None for name, value in columns.items()}

@@ -12,13 +12,12 @@ from ecjax import planning
 from ecjax.planning import Problem, Solution, estimated
 from ecjax.planning.estimated import Mix
 from ecjax.planning.problem import EVALUATE
-from ecjax.predict.plan_estimates import plan_estimate
+from ecjax.predict.plan_estimates import plan_estimate, within_bound
 from ecjax.predict.workload import ESTIMATE, workload_of
-from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.workload import Workload
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.class_rules import ORDERS
-from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.inputs import Case, laws_of
 from ecjax.studies.optimize.objective_rules import TRACE, objective_weights
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rows import estimate_columns
@@ -44,7 +43,7 @@ def for_objective(
     mix, lane = mix_of(options.objective), case.lane(item.lane)
     assert mix is not None
     problem = case.problem_of(lane)
-    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    laws = laws_of(options, case, lane)
 
     def load(stored: ArrayLike) -> Workload:
         return workload_of(problem, laws, stored)
@@ -89,9 +88,10 @@ def estimates(options: OptimizeOptions, case: Case, item: Item, plan: Solution) 
     """Columns of a run with what its plan is estimated to deliver; null where that is not finite."""
     lane = case.lane(item.lane)
     problem = case.problem_of(lane)
-    laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+    laws = laws_of(options, case, lane)
     estimate = plan_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored))
-    return estimate_columns(estimate.mean, estimate.p99)
+    mean = within_bound(estimate.mean, float(plan.evaluation.latency))
+    return estimate_columns(mean, estimate.p99)
 
 
 def _estimates(

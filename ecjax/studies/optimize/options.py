@@ -141,7 +141,7 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     service: str = option(
         "auto",
-        "service law of the estimates, as in ecjax replay",
+        "service law with the nodes' moments, of bounds and estimates, as in ecjax replay",
         Words(*LAWS),
         identifies=lambda options: estimated(options) or options.service != "auto",
     )

@@ -9,8 +9,7 @@ from ecjax.planning import Solution
 from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.predict.rate_errors import estimate_errors, rate_errors
 from ecjax.problem.arrays import column
-from ecjax.problem.service_laws import service_laws
-from ecjax.studies.optimize.inputs import Case, Lane
+from ecjax.studies.optimize.inputs import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _ERROR = "rate_standard_error_per_s"
@@ -38,7 +37,7 @@ def rate_error_columns(
     columns = {"latency_rate_error_s": errors.latency_s, "cost_rate_error_dollars": errors.cost}
     means = [row.get(name) for name in ("estimated_mean_s", "estimated_p99_s")]
     if options.objective == "bound" and None not in means:
-        laws = service_laws(case.nodes, problem.files, options.service, options.size_scaling, lane.size_scale)
+        laws = laws_of(options, case, lane)
         estimate = PlanEstimate(*map(float, means))  # type: ignore[arg-type]
         spread = estimate_errors(problem, laws, *placed, error, estimate)
         if np.isfinite(spread.mean):

@@ -15,9 +15,10 @@ from ecjax.planning.problem import Problem
 from ecjax.planning.streamed.relaxation import Sites, problem_of
 from ecjax.planning.streamed.tally import Counts, Piece, Tally
 from ecjax.problem import builtin
-from ecjax.problem.arrays import column, nodes_arrays
+from ecjax.problem.arrays import column
 from ecjax.problem.described_nodes import read_nodes
 from ecjax.progress import progress
+from ecjax.studies.optimize.inputs import nodes_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint, trace_fingerprint
@@ -105,7 +106,7 @@ def streamed_cases(options: OptimizeOptions) -> list[StreamedCase]:
     for k, d in itertools.product(options.k or none, options.d or none):
         overrides = Overrides(k, d, options.min_extra_chunks)
         counts, chunk_bytes = _counted(options.files, overrides, nodes, sites)
-        problem = problem_of(counts, nodes_arrays(nodes, options.size_scaling), chunk_bytes, sites)
+        problem = problem_of(counts, nodes_of(options, nodes, chunk_bytes), chunk_bytes, sites)
         input_id = run_id("inputs", parts | overrides.columns(), "", None, "")
         cases.append(
             StreamedCase(options.files, nodes, overrides, counts, chunk_bytes, problem, sites, input_id)

@@ -11,6 +11,7 @@ from ecjax import precision
 from ecjax.engine import Worker
 from ecjax.options import identifying
 from ecjax.predict.latencies import Latencies
+from ecjax.predict.plan_estimates import within_bound
 from ecjax.problem.service_laws import law_name
 from ecjax.simulation.run import Outcome
 from ecjax.simulation.summary import Summary, summarise
@@ -131,6 +132,9 @@ def _solve(
     if summary.all is None or not summary.all.count[0]:
         return row | {"status": str(Status.FAILED), "error": _NO_READS}, {}
     complete = all(outcome.complete for outcome in outcomes)
+    if not at.static:
+        # reads may end without the node that has more to do than it can
+        complete = complete and summary.utilisation.max() <= 1
     if at.policy == "hedged":
         row["hedge_delay_s"] = or_none(replays.policy.hedge_delay_s)
         row["hedged_share"] = fmean(outcome.hedged_share for outcome in outcomes)
@@ -201,4 +205,6 @@ def _predicted(sources: list[Latencies]) -> dict[str, float]:
         if latencies.source == "estimated" and quantiles is not None:
             row["estimated_mean_s"] = float(latencies.mean[0])
             row["estimated_p99_s"] = float(quantiles[0, _P99])
+    if "estimated_mean_s" in row and "latency_s" in row:
+        row["estimated_mean_s"] = within_bound(row["estimated_mean_s"], row["latency_s"])
     return row

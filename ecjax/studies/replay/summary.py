@@ -76,6 +76,17 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
             "yellow",
         )
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
+    overfull = drifting & runs["max_load"].isna() & (runs["max_utilisation"] > 1)
+    if overfull.any():
+        most = runs.loc[overfull, "max_utilisation"].max()
+        say(
+            console,
+            f"{overfull.sum()} of {len(runs)} replays overload a node, which is given up to {most:.3g} times the work "
+            "that it can do: its queue, and times there, grow with the length of the run, though reads may end without "
+            "it.",
+            "yellow",
+        )
+        drifting &= ~overfull
     if drifting.any():
         say(
             console,

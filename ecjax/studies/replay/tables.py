@@ -36,7 +36,12 @@ TABLES = job_tables(
             "half width of its 95 % interval, from what replications differ by; null: fewer than 3",
         ),
         Column("max_load", FLOAT, "", "largest node load rho"),
-        Column("max_utilisation", FLOAT, "", "largest share of time that a node gave service"),
+        Column(
+            "max_utilisation",
+            FLOAT,
+            "",
+            "largest share of time that a node gave service; above 1: overloaded",
+        ),
         Column("hedge_delay_s", FLOAT, "s", "policy=hedged: how long a read waits for further chunks"),
         Column(
             "hedged_share",
@@ -90,7 +95,12 @@ TABLES = job_tables(
             "the same of p99_s; null: fewer than 10 reads of some replication are above it",
         ),
         Column("p999_ci_s", FLOAT, "s", "the same of p999_s"),
-        Column("utilisation", FLOAT, "", "share of time that the node gave service; estimated: its load rho"),
+        Column(
+            "utilisation",
+            FLOAT,
+            "",
+            "share of time that the node gave service; above 1: overloaded; estimated: its load rho",
+        ),
     ),
     latency_bins=(
         Column("group", STRING, "", "all or class"),

@@ -1,5 +1,6 @@
 """Replays with slow nodes against M/G/1 theory: Pollaczek and Khinchine's mean at each node."""
 
+import io
 import json
 
 import numpy as np
@@ -41,3 +42,25 @@ def test_each_node_is_slow_in_turn(tmp_path):
         for source, tolerance in (("estimated", 1e-9), ("replayed", 0.03)):
             means = rows[rows["source"] == source].sort_values("node_id")["mean_s"]
             assert means.to_numpy() == pytest.approx(sojourns(factor), rel=tolerance)
+
+
+def test_reads_that_end_without_an_overloaded_node_are_not_called_stationary(tmp_path):
+    """Hedged reads end elsewhere, and leave work at a node that is slow: more than it can do."""
+    plan = plan_by_hand(tmp_path / "tables", "fcfs")
+    given = {"requests": 50_000, "replications": 2, "figures": [], "estimate": False}
+    options = ReplayOptions(
+        plan=plan,
+        out=str(tmp_path / "out"),
+        policy=["hedged"],
+        hedges=1,
+        cancel=False,
+        hedge_delay_s=1e-6,
+        slow={"x": 4.0},
+        **given,
+    )
+    console = Console(record=True, width=200, file=io.StringIO())
+    replay_study(options, console)
+    [run] = read_results(options.out, "runs").to_dict("records")
+    assert run["max_utilisation"] > 1
+    assert run["status"] == "not_stationary"
+    assert "overload a node" in console.export_text()
