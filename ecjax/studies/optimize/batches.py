@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from ecjax import planning
 from ecjax.engine import Engine
 from ecjax.options import identifying
+from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.class_rules import CLASS_METHODS, importances
 from ecjax.studies.optimize.floors import least_nines
-from ecjax.studies.optimize.inputs import Case, sweep
+from ecjax.studies.optimize.inputs import sweep
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.batches import TASKS_PER_WORKER, Batch

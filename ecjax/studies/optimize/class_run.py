@@ -31,9 +31,9 @@ from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import class_rows
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
-from ecjax.studies.optimize.inputs import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.batches import Rows
 

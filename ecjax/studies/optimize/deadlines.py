@@ -15,8 +15,8 @@ from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.class_estimates import class_mean_estimates
 from ecjax.problem.classes import Classes
 from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.case import Case, laws_of
 from ecjax.studies.optimize.class_rules import deadlines
-from ecjax.studies.optimize.inputs import Case, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 
 

@@ -16,7 +16,7 @@ from ecjax.planning.scenarios import evaluate_scenarios
 from ecjax.problem.arrays import code_k
 from ecjax.studies.optimize import scenario_rows
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _MEMORY_BYTES = 1e9

@@ -25,7 +25,7 @@ from ecjax.problem.identity import Identity
 from ecjax.problem.small_reads import ChunkReads, chunk_reads, chunk_work, data_chunks, with_listed_nodes
 from ecjax.studies.optimize import rows
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.inputs import Case, laws_of
+from ecjax.studies.optimize.case import Case, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _GAP, _FULL_GAP = 1e-3, 5e-3  # that a bound is searched to, without and with full reads

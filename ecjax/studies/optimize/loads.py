@@ -9,7 +9,8 @@ import pyarrow as pa
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.problem.overload import EVENLY, Demand, demand_of, demand_of_tables, least_overload, overload
-from ecjax.studies.optimize.inputs import Case, Tables
+from ecjax.studies.optimize.case import Case
+from ecjax.studies.optimize.inputs import Tables
 from ecjax.studies.optimize.options import OptimizeOptions
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.planning import Solution
 from ecjax.predict.logged import logged_estimate, remarks
-from ecjax.studies.optimize.inputs import Case, Lane, laws_of
+from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.trace_columns import trace_columns
 

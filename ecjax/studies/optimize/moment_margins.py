@@ -10,7 +10,7 @@ from ecjax.planning.problem import EVALUATE
 from ecjax.predict.plan_estimates import plan_estimate
 from ecjax.problem.arrays import files_arrays, several_per_node
 from ecjax.problem.service_laws import mean_chunk_bytes
-from ecjax.studies.optimize.inputs import Case, Lane, laws_of, nodes_of
+from ecjax.studies.optimize.case import Case, Lane, laws_of, nodes_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 

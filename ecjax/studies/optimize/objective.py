@@ -16,8 +16,8 @@ from ecjax.predict.plan_estimates import plan_estimate, within_bound
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.queueing.workload import Workload
 from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.case import Case, laws_of
 from ecjax.studies.optimize.class_rules import ORDERS
-from ecjax.studies.optimize.inputs import Case, laws_of
 from ecjax.studies.optimize.objective_rules import TRACE, objective_weights
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rows import estimate_columns

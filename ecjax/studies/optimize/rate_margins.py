@@ -9,7 +9,7 @@ from ecjax.planning import Solution
 from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.predict.rate_errors import estimate_errors, rate_errors
 from ecjax.problem.arrays import column
-from ecjax.studies.optimize.inputs import Case, Lane, laws_of
+from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _ERROR = "rate_standard_error_per_s"

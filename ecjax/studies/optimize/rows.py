@@ -15,7 +15,7 @@ from ecjax.problem.feasibility import broken
 from ecjax.problem.identity import Identity
 from ecjax.status import Status
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.case import Case
 
 
 def plan_columns(

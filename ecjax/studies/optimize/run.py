@@ -19,10 +19,10 @@ from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
+from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.class_run import class_runs
 from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.floors import floor_rows
-from ecjax.studies.optimize.inputs import Case
 from ecjax.studies.optimize.kinds_run import KindRun, kind_datasets, with_read_kinds
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.moment_margins import moment_columns

@@ -18,7 +18,7 @@ from ecjax.problem import builtin
 from ecjax.problem.arrays import column
 from ecjax.problem.described_nodes import read_nodes
 from ecjax.progress import progress
-from ecjax.studies.optimize.inputs import nodes_of
+from ecjax.studies.optimize.case import nodes_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.checks import check
 from ecjax.tables.fingerprint import fingerprint, trace_fingerprint

@@ -13,8 +13,9 @@ from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked
 from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch, with_bases
+from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.figures.kinds import draw
-from ecjax.studies.optimize.inputs import Case, Tables, case_of, has_prices, read_tables
+from ecjax.studies.optimize.inputs import Tables, case_of, has_prices, read_tables
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.recommend import recommend

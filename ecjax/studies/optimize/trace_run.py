@@ -22,8 +22,9 @@ from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.case import Case, Lane
 from ecjax.studies.optimize.examination import examined
-from ecjax.studies.optimize.inputs import Case, Lane, sweep
+from ecjax.studies.optimize.inputs import sweep
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.objective import estimates
 from ecjax.studies.optimize.options import OptimizeOptions

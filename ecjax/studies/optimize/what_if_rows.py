@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.inputs import Case
+from ecjax.studies.optimize.case import Case
 from ecjax.studies.spine.batches import Rows
 
 AS_IT_IS = "as it is"
