@@ -15,6 +15,7 @@ from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import find_run, read_run
 from ecjax.units import fitting_unit, plain
 
+_COST = "cost_dollars_per_period"
 _DOLLARS = "dollars per period"
 
 
@@ -34,7 +35,7 @@ class Quantity(NamedTuple):
 
 QUANTITIES = {
     "optimize": (
-        Quantity(_DOLLARS, "cost_dollars_per_period"),
+        Quantity(_DOLLARS, _COST),
         Quantity("mean latency, bound (s)", "latency_s"),
         Quantity("mean latency, estimate (s)", "estimated_mean_s"),
         Quantity("p99 latency, estimate (s)", "estimated_p99_s"),
@@ -46,7 +47,7 @@ QUANTITIES = {
         Quantity("files without redundancy", "files_without_redundancy"),
     ),
     "replay": (
-        Quantity(_DOLLARS, "cost_dollars_per_period"),
+        Quantity(_DOLLARS, _COST),
         Quantity("mean latency, replayed (s)", "mean_s", "ci_s"),
         Quantity("mean latency, estimate (s)", "estimated_mean_s"),
         Quantity("mean latency, bound (s)", "latency_s"),
@@ -80,9 +81,17 @@ class Side:
     run: dict[str, Any]
 
     def value(self, column: str) -> float:
-        """A number of its row; nan where it has none."""
+        """A number of its row, of dollars per period those that are not paid once; nan where it has none."""
         value = self.run.get(column)
-        return math.nan if value is None else float(value)
+        if value is None:
+            return math.nan
+        return float(value) - (self.moving_dollars if column == _COST else 0.0)
+
+    @property
+    def moving_dollars(self) -> float:
+        """What its plan pays once, for chunks that move."""
+        value = self.run.get("moving_dollars")
+        return 0.0 if value is None or math.isnan(value) else float(value)
 
     @property
     def latency_by_class(self) -> dict[str, float]:
@@ -182,9 +191,10 @@ def moved_chunks(one: Side, other: Side) -> tuple[int, int] | None:
 def sentence(one: Side, other: Side) -> str:
     """How the other differs from one, in a sentence."""
     parts = []
-    dollars = one.value("cost_dollars_per_period"), other.value("cost_dollars_per_period")
+    dollars = one.value(_COST), other.value(_COST)
     if not any(map(math.isnan, dollars)):
-        parts.append(f"costs {_change(*dollars, 'less', 'more', '$')}")
+        once = f", and ${other.moving_dollars:.4g} once to move chunks" if other.moving_dollars else ""
+        parts.append(f"costs {_change(*dollars, 'less', 'more', '$')}{once}")
     quantity, name = _LATENCY[one.job]
     latency = one.value(quantity.column), other.value(quantity.column)
     if not any(map(math.isnan, latency)):

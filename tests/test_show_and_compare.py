@@ -9,7 +9,7 @@ import pytest
 
 import ecjax
 from ecjax.cli import main
-from ecjax.comparison import Side, moved_chunks, sentence, side_of
+from ecjax.comparison import Side, compared, moved_chunks, sentence, side_of
 from ecjax.summaries import in_order
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 
@@ -182,3 +182,11 @@ def test_runs_of_a_point_stay_together():
     runs = pd.DataFrame({"strategy": ["a", "a", "b", "b"], "load": [0.1, 0.9, 0.1, 0.9], "seed": 0})
     ordered = in_order("adapt", runs.assign(run_id=list("wxyz")))
     assert ordered["run_id"].tolist() == ["w", "y", "x", "z"]
+
+
+def test_dollars_paid_once_are_not_those_per_period():
+    plain = {"run_id": "a", "plan_run": None, "input_id": "x", "cost_dollars_per_period": 3.0}
+    moved = plain | {"cost_dollars_per_period": 3.5, "moving_dollars": 0.5}
+    one, other = (Side("nowhere", "optimize", run) for run in (plain, moved))
+    assert compared(one, other) == [("dollars per period", 3.0, 3.0)]
+    assert sentence(one, other) == "B costs the same ($3), and $0.5 once to move chunks."

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from ecjax.planning.certified import one_size_plan
+from ecjax.planning.certified.apart import kept_apart
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import has_one_size
@@ -22,6 +23,7 @@ _MANY_NODES = 24
 _ROUNDINGS = 8  # tries, on problems of up to _FEW rows times nodes
 _FEW = 200_000
 _MOST_SPARE = 10**6  # rows times nodes up to which chunks more for some rows are worth their time
+_HOPELESS = 1.2  # times the objective: what best responses do not mend
 _MOST_BASINS = 4  # times that the search for z may find a better region
 
 
@@ -131,6 +133,21 @@ def certify(
             kinds, z, objective = other
     if known is not None and known.objective < objective:
         kinds, z, objective = known
+    if objective > target and kinds.size <= _FEW:
+        for apart, reached in kept_apart(passes, relaxed.mixture.chunk_price, settings.seed):
+            if reached > _HOPELESS * objective:
+                continue
+            end = respond(
+                passes,
+                apart,
+                None,
+                relaxed.mixture.chunk_price,
+                _START_SWEEPS,
+                1e-3 * settings.gap,
+                settings.seed,
+            )
+            if end[1] < objective and keeps_capacity(passes, apart):
+                kinds, z, objective = apart, *end
     placements = None
     if objective > target and few_rows(service, rows):
         by_sets = bound_by_sets(

@@ -55,5 +55,6 @@ def floors_text(options: OptimizeOptions, floors: pd.DataFrame) -> str:
         f"min_extra_chunks for {listed(wanted)}: {', '.join(named)}{more}; for {options.user_bytes / 1e12:g} TB in "
         f"{options.groups} groups on {least['disk_count']:.0f} disks in {least['domain_count']:.0f} domains, "
         f"afr={options.afr:g}, domain_losses_per_year={options.domain_losses_per_year:g}. Of k={least['k']:.0f} {what} "
-        f"{max(share, 1 - share):.0%} of the losses; {matters_most(least)}."
+        f"{max(share, 1 - share):.0%} of the losses; {matters_most(least)}. "
+        "Repairs go at their full pace: ecjax codes nodes=NODES files=FILES lets reads go first, which may cost nines."
     )

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.planning import Problem, Solution
+from ecjax.planning import Problem, Solution, of_files
 from ecjax.predict.node_loads import node_loads
 from ecjax.problem.arrays import code_k
 from ecjax.problem.earlier_plan import EarlierPlan
@@ -54,6 +55,8 @@ def plan_columns(
         row["gap_nearby"] = (objective - nearby_bound) / abs(nearby_bound)
     if case.earlier is not None:
         row["moved_chunks"] = names.per_node * moved_chunks(case.problem, case.earlier, stored)
+    if case.problem.surcharge is not None:
+        row["moving_dollars"] = moving_dollars(case.problem, stored)
     return row
 
 
@@ -68,6 +71,12 @@ def moved_chunks(problem: Problem, earlier: EarlierPlan, stored: np.ndarray) -> 
     before = np.asarray(earlier.stored)
     moved = stored & ~before & before.any(axis=1, keepdims=True)
     return int(np.asarray(problem.price_chunks) @ moved.sum(axis=1))
+
+
+def moving_dollars(problem: Problem, stored: np.ndarray) -> float:
+    """What it costs, once, to put chunks where files have none now."""
+    chunks = np.asarray(of_files(problem, jnp.asarray(stored, float)))
+    return float(np.sum(np.asarray(problem.surcharge) * chunks))
 
 
 def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:

@@ -128,8 +128,14 @@ TABLES = job_tables(
             "cost_dollars_per_period",
             FLOAT,
             "$/period",
-            "storage cost of the plan, all files; here and elsewhere with what reads cost by network=, and what moving "
-            "chunks costs, once, by migration_dollars_per_byte",
+            "storage cost of the plan, all files; here and elsewhere with what reads cost by network=, and "
+            "moving_dollars, which are paid once",
+        ),
+        Column(
+            "moving_dollars",
+            FLOAT,
+            "$",
+            "of that, what moving chunks costs, once, by migration_dollars_per_byte; null without it",
         ),
         Column("lower_bound", FLOAT, "s", "no plan has a smaller objective; null where it is not known"),
         Column("gap", FLOAT, "", "(objective - lower_bound) / lower_bound"),

@@ -59,21 +59,22 @@ def latency_bins(run_id: str, at: OperatingPoint, summary: Summary) -> pa.Table:
     return with_run_id(run_id, histogram_rows("replayed", at.class_names, counts))
 
 
-def node_loads(run_id: str, at: OperatingPoint, summary: Summary | None = None) -> pa.Table:
+def node_loads(run_id: str, at: OperatingPoint, summary: Summary, known: bool) -> pa.Table:
     """Rows of ``node_loads``.
 
     Args:
         run_id: of the run.
         at: what was replayed.
         summary: of its replay, which tells loads and reads where the policy decides by the state of the queues.
+        known: whether loads are known beforehand: no policy looks at the queues and no node fails.
     """
     plan = at.plan
     table = predict.node_loads(run_id, at.loaded, at.probabilities, plan.stored, plan.names)
-    if summary is None or (at.static and at.kinds is None):
+    if known and at.kinds is None:
         return table
     first = len(at.class_names)
     reads = summary.count[first : first + len(plan.nodes)]
-    measured = {"read_share": reads / reads.sum()} | ({} if at.static else {"load": summary.utilisation})
+    measured = {"read_share": reads / reads.sum()} | ({} if known else {"load": summary.utilisation})
     for name, values in measured.items():
         table = table.set_column(table.column_names.index(name), name, pa.array(values))
     return table

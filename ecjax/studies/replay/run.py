@@ -109,7 +109,9 @@ def _solve(
 ) -> tuple[dict[str, Any], Mapping[str, Tables]]:
     at = operating_point(case, item.point, options)
     row = item.run.row() | {"service": law_name(at.laws)}
-    if at.static:
+    # where nodes fail, others are read instead: the loads are what the replay measures
+    known = at.static and case.outages is None
+    if known:
         row["max_load"] = float(at.loads.max())
     error = why_unstable(at)
     if error is not None:
@@ -132,7 +134,7 @@ def _solve(
     if summary.all is None or not summary.all.count[0]:
         return row | {"status": str(Status.FAILED), "error": _NO_READS}, {}
     complete = all(outcome.complete for outcome in outcomes)
-    if not at.static:
+    if not known:
         # reads may end without the node that has more to do than it can
         complete = complete and summary.utilisation.max() <= 1
     if at.policy == "hedged":
@@ -146,7 +148,7 @@ def _solve(
         "latencies": rows.latencies(name, at, summary, predicted),
         "latency_bins": rows.latency_bins(name, at, summary),
         "services": services(name, at, options.seed),
-        "node_loads": rows.node_loads(name, at, summary),
+        "node_loads": rows.node_loads(name, at, summary, known),
     }
 
 

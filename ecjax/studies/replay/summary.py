@@ -82,8 +82,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         say(
             console,
             f"{overfull.sum()} of {len(runs)} replays overload a node, which is given up to {most:.3g} times the work "
-            "that it can do: its queue, and times there, grow with the length of the run, though reads may end without "
-            "it.",
+            "that it can do in their time: its queue grows throughout, though reads may end without it.",
             "yellow",
         )
         drifting &= ~overfull

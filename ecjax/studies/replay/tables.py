@@ -35,7 +35,12 @@ TABLES = job_tables(
             "s",
             "half width of its 95 % interval, from what replications differ by; null: fewer than 3",
         ),
-        Column("max_load", FLOAT, "", "largest node load rho"),
+        Column(
+            "max_load",
+            FLOAT,
+            "",
+            "largest node load rho; null where a policy looks at the queues or nodes fail (see max_utilisation)",
+        ),
         Column(
             "max_utilisation",
             FLOAT,
@@ -124,7 +129,7 @@ TABLES = job_tables(
             "load",
             FLOAT,
             "",
-            "rho: share of time that it serves; measured where the policy looks at the queues",
+            "rho: share of time that it serves; measured where the policy looks at the queues or nodes fail",
         ),
         Column("read_share", FLOAT, "", "its share of all chunk reads"),
         Column("chunks", INTEGER, "", "chunks that it keeps"),

@@ -266,6 +266,13 @@ def test_rates_bursts_and_outages(tmp_path):
     assert broken(replays(tmp_path / "down")) == ["nodes fail"]
     used = rows(tmp_path / "down", "node").set_index("node_id")["requests"]
     assert set(used.index) == {"n2", "n3", "n4", "n5"}
+    # loads are those of the nodes that are up, as measured
+    [run] = replays(tmp_path / "down").to_dict("records")
+    loads = read_results(tmp_path / "down", "node_loads").set_index("node_id")
+    assert np.isnan(run["max_load"])
+    assert loads["load"].max() == run["max_utilisation"] > 0
+    assert not loads.loc[["n0", "n1"], "read_share"].any()
+    assert loads["read_share"].sum() == pytest.approx(1)
 
 
 def test_arrivals_of_a_trace(tmp_path):
