@@ -170,7 +170,7 @@ def refuse_channels(nodes: pa.Table, what: str, allowed: str) -> None:
     """
     channels = column(nodes, "channels", 1.0)
     if channels.max(initial=1.0) > 1:
-        row = int(np.argmax(channels))
+        row = int(np.argmax(channels > 1))
         raise UserError(
             f"{what}: nodes row {row} (node_id={nodes['node_id'][row].as_py()}) has channels={channels[row]:.0f}; "
             f"allowed where nodes serve several requests at once: {allowed}"

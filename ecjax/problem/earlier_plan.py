@@ -47,7 +47,10 @@ def read_plan(out: str, plan_run: str | None, plan_where: str | None, names: Ide
     run = find_run(folder, plan_run, plan_where)
     probabilities, stored, planned = plan_arrays(folder, run["run_id"], names)
     if not planned.any():
-        raise UserError(f"plan={out}: run {run['run_id']} shares no file or no node with the inputs")
+        raise UserError(
+            f"plan={out}: run {run['run_id']} shares no file or no node with the inputs; allowed: "
+            "the nodes= and files= that it was made with, or some of them"
+        )
     if not planned.all():
         log.info(
             "plan: %d of %d rows are not in run %s and are placed anew",

@@ -59,6 +59,8 @@ def fio_nodes(path: Path) -> pa.Table:
         content = _content(file)
         try:
             services = _services(content, file, path.is_dir())
+        except UserError:
+            raise
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             raise UserError(
                 f"{file}: {type(error).__name__} {error}; allowed: the output of fio --output-format=json"
