@@ -28,6 +28,11 @@ class Rows:
     group: pa.Array | None
     file: pa.Array
 
+    @property
+    def row_of_file(self) -> np.ndarray:
+        """Row of each file, (r,), also where every file has its own."""
+        return np.arange(self.count) if self.of_file is None else self.of_file
+
 
 def column(table: pa.Table, name: str, default: float = 0.0) -> np.ndarray:
     """A column as float64, or the default everywhere; empty cells become the default."""

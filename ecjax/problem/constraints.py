@@ -155,7 +155,7 @@ def _fixed(
     floor: np.ndarray,
 ) -> np.ndarray:
     """The nodes that rows are fixed to, none where they are not: (R, m) bool."""
-    row = np.arange(len(files)) if rows.of_file is None else rows.of_file
+    row = rows.row_of_file
     fixed = np.zeros((rows.count, len(nodes)), bool)
     file, node = np.nonzero(current)
     fixed[row[file], node] = True

@@ -32,7 +32,7 @@ def with_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
         return problem
     n = column(files, "n", np.nan)
     fixed = np.isfinite(n)
-    row = np.arange(len(n)) if names.rows.of_file is None else names.rows.of_file
+    row = names.rows.row_of_file
     floor = np.asarray(problem.floor)
     room = np.asarray(usable(problem)).sum(axis=1)
     first = np.full(problem.rows, -1)

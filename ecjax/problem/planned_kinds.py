@@ -81,7 +81,7 @@ def planned_kinds(
     _, first, of = np.unique(key, axis=1, return_index=True, return_inverse=True)
     of = of.ravel()
     k = np.zeros(names.rows.count, np.int64)
-    k[np.arange(len(files)) if names.rows.of_file is None else names.rows.of_file] = code_k(files).astype(int)
+    k[names.rows.row_of_file] = code_k(files).astype(int)
     coded = np.array([kind == "degraded" for kind in table["kind"].to_pylist()], bool)
     nodes = _read_directly(own[first], width[first], of[~coded], node[~coded])
     if (wrong := np.sum(nodes >= 0, axis=1) != width[first]).any():

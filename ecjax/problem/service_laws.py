@@ -49,7 +49,12 @@ def served_nodes(
 
 def depends_on_size(nodes: pa.Table, family: str) -> bool:
     """Whether laws are made for one chunk size, so that other sizes have other laws."""
-    return "service_mean_s" not in nodes.column_names and family not in _AFFINE
+    return _is_affine(nodes) and family not in _AFFINE
+
+
+def _is_affine(nodes: pa.Table) -> bool:
+    """Whether services are described by affine laws instead of moments."""
+    return "service_mean_s" not in nodes.column_names
 
 
 def mean_chunk_bytes(files: Files) -> float:
@@ -87,7 +92,7 @@ def service_laws(
 
 def _laws(nodes: pa.Table, size: float, family: str, size_scaling: str, pareto_ratio: float) -> Laws:
     table = np.zeros((len(nodes), COLUMNS))
-    affine = "service_mean_s" not in nodes.column_names
+    affine = _is_affine(nodes)
     parts = [column(nodes, name) for name in ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")]
     if affine and family in _AFFINE:
         table[:, LINES] = np.stack(parts, axis=1)

@@ -114,7 +114,7 @@ def data_chunks(stored: np.ndarray, probabilities: np.ndarray, rows: Rows, files
         files: checked table.
     """
     k = np.zeros(rows.count, np.int64)
-    of_file = np.arange(len(files)) if rows.of_file is None else rows.of_file
+    of_file = rows.row_of_file
     k[of_file] = code_k(files).astype(np.int64)
     order = np.where(stored, -probabilities, np.inf)
     rank = np.argsort(np.argsort(order, axis=1, kind="stable"), axis=1)
@@ -133,7 +133,7 @@ def chunk_work(traffic: SmallTraffic, rows: Rows, most: int) -> np.ndarray | Non
     """
     if np.all((traffic.rate == 0) | (traffic.chunk < 0) | (traffic.width == traffic.k)):
         return None
-    of_file = np.arange(len(traffic.rate)) if rows.of_file is None else rows.of_file
+    of_file = rows.row_of_file
     chunk = np.arange(most)
     begins = np.maximum(traffic.chunk, 0)[:, None]
     read = np.where(
@@ -151,7 +151,7 @@ def with_listed_nodes(data: np.ndarray, rows: Rows, files: pa.Table, names: pa.A
     """Data chunks of rows whose files list their nodes on the first k of them, as (R, K)."""
     if "nodes" not in files.column_names:
         return data
-    of_file = np.arange(len(files)) if rows.of_file is None else rows.of_file
+    of_file = rows.row_of_file
     data, k = data.copy(), code_k(files).astype(np.int64)
     for file, listed in enumerate(files["nodes"].combine_chunks()):
         if listed.is_valid:
@@ -169,7 +169,7 @@ def chunk_reads(traffic: SmallTraffic, rows: Rows, data: np.ndarray, stored: np.
         data: (R, K) nodes of the data chunks.
         stored: (R, m) bool.
     """
-    of_file = np.arange(len(traffic.rate)) if rows.of_file is None else rows.of_file
+    of_file = rows.row_of_file
     read = np.flatnonzero(traffic.rate > 0)
     # reads of all k chunks are the same wherever they begin
     anywhere = (traffic.chunk < 0) & (traffic.width < traffic.k)

@@ -30,7 +30,7 @@ def kept_apart(passes: Passes, chunk_price: np.ndarray, seed: int) -> Iterator[t
     rows = passes.rows
     try:
         for allowed in _divisions(passes.service, rows):
-            passes.rows = rows._replace(allowed=allowed & rows.allowed if len(rows.allowed) else allowed)
+            passes.rows = rows._replace(allowed=allowed)
             kinds = np.zeros(allowed.shape, np.int8)
             objective = respond(passes, kinds, None, chunk_price, _SWEEPS, 1e-3, seed)[1]
             passes.rows = rows
@@ -64,14 +64,14 @@ def _divisions(service: Service, rows: Rows) -> Iterator[np.ndarray]:
             few = np.zeros(m, bool)
             few[order[:nodes]] = True
             allowed = np.where(small[:, None], few, ~few)
+            if len(rows.allowed):
+                allowed &= rows.allowed
             if _has_room(rows, allowed):
                 yield allowed
 
 
 def _has_room(rows: Rows, allowed: np.ndarray) -> bool:
     """Whether every row has nodes enough, and sites."""
-    if len(rows.allowed):
-        allowed = allowed & rows.allowed
     if rows.per_site:
         at_site = np.zeros((rows.number, rows.site.max() + 1), np.int64)
         np.add.at(at_site.T, rows.site, allowed.T)

@@ -268,7 +268,7 @@ def _current_nodes(files: pa.Table, names: Identity) -> np.ndarray:
     stored = np.ones((names.rows.count, len(names.nodes)), bool)
     if "nodes" not in files.column_names:
         return stored
-    row_of = np.arange(len(files)) if names.rows.of_file is None else names.rows.of_file
+    row_of = names.rows.row_of_file
     for file, placed in enumerate(files["nodes"].combine_chunks()):
         if not placed.is_valid:
             continue
