@@ -191,7 +191,7 @@ def _each(first, last, service, classes, levels, z, tol, work, results):
             if len(node.most) == 0:
                 low[i, j] = upper[i, j] = 0.0
                 continue
-            region, beyond = _region(node, lightest, heaviest, tol)
+            region, beyond = region_of(node, lightest, heaviest, tol, 0.0)
             limited = levels[j, 1] < np.inf
             if limited:
                 # as it is: nothing else is asked for, and what columns were left out had a part in these levels
@@ -275,8 +275,16 @@ def _columns(service, classes, j, z):
 
 
 @njit(inner=True)
-def _region(node, lightest, heaviest, tol):
-    """The cell (p_1, p_2, g_1, g_2) to search, and a lower bound of N beyond it."""
+def region_of(node, lightest, heaviest, tol, ahead):
+    """The cell (p_1, p_2, g_1, g_2) to search, and a lower bound of N beyond it.
+
+    Args:
+        node: ``Columns``.
+        lightest: (3, n) moments at the least size.
+        heaviest: (3, n) at the largest.
+        tol: s.
+        ahead: s per 1/s, by how much a chunk may cost less than phi.
+    """
     load, second, third = node.background
     free = 1 - load
     p_2, g_1, g_2, beyond = np.inf, np.inf, 0.0, np.inf
@@ -293,7 +301,7 @@ def _region(node, lightest, heaviest, tol):
         # at a = max y/(m_1 + m_2 p/2) every reduced cost is at least 0: N >= -a free
         beyond, p_2 = -tol, 2 * p_1
         for c in range(len(node.most)):
-            dear = max(node.price[:, c].max(), 0.0) * free / tol
+            dear = max(node.price[:, c].max() + ahead, 0.0) * free / tol
             p_2 = max(p_2, 2 * (dear - lightest[0, c]) / lightest[1, c], 2 / node.moments[0, c])
     p_2 *= 1 + _OUTWARDS
     return (min(p_1 * (1 - _OUTWARDS), p_2), p_2, g_1 * (1 - _OUTWARDS), g_2 * (1 + _OUTWARDS)), beyond

@@ -53,7 +53,7 @@ def search(node, region, beyond, z, rate, alone, tol, work, limited, best):
     queue = [(bound, across, region, (program.basis[0], program.basis[1]))]
     while queue[0][0] < upper - tol and cells + 1 < work:
         parent, across, cell, basis = heapq.heappop(queue)
-        for half in _halves(cell, across):
+        for half in halves(cell, across):
             program.basis[0], program.basis[1] = basis
             bound, across, upper = _branch(
                 node, half, z, rate, alone, tol, limited, upper, terms, program, best
@@ -70,27 +70,22 @@ def _branch(node, cell, z, rate, alone, tol, limited, upper, terms, program, bes
     reads = len(node.mean)
     if not alone and cell[2] * cell[0] * node.background[2] > 3 * (1 - node.background[0]):
         return np.inf, 0, upper
-    p = _inside(cell[0], cell[1])
-    s = _inside(cell[2], cell[3]) * p
-    a, b = _multipliers(node, p, s, z, rate, alone, terms, program)
+    p = inside(cell[0], cell[1])
+    s = inside(cell[2], cell[3]) * p
+    delay_terms(node, p, s, z, rate, alone, terms)
+    a, b = multipliers(node, p, s, alone, terms, program)
     x = program.x
     bound = cell_bound(node, cell, p, s, terms, a, b, FIXED)
     if bound < upper - tol:
         slopes = multiplier_slopes(node, terms, p, s, a, b, program.basis, alone)
         bound = max(bound, cell_bound(node, cell, p, s, terms, a, b, slopes))
-    work = _work(node, x)
+    work = work_of(node, x)
     by_p, by_s = -(x[:reads] @ terms.by_p), -(x[:reads] @ terms.by_s)
     if bound < upper - tol and work[1] > 0:
         # multipliers that make the levels stationary at the rates found
         level_a, level_b = 2 * by_p / work[1], 3 * by_s / work[2]
         bound = max(bound, cell_bound(node, cell, p, s, terms, level_a, level_b, FIXED))
-    # what a relative change of each level would change, twice over
-    of_g = s * (by_s + b * work[2] / 3)
-    of_p = p * (by_p + 0.5 * a * work[1]) + of_g
-    wide = np.log(cell[1] / cell[0]) if cell[0] > 0 else 4.0
-    deep = np.log(cell[3] / cell[2])
-    # the rates found may be 0 where others are not: no side is ever left much longer than the other
-    across = 1 if deep > THINNEST * wide or (of_g * deep > of_p * wide and wide <= THINNEST * deep) else 0
+    across = side_to_halve(cell, p * (by_p + 0.5 * a * work[1]), s * (by_s + b * work[2] / 3))
     if bound < upper and limited:
         value = x[:reads] @ terms.value - x @ node.middle_price
         if value < upper:
@@ -102,10 +97,19 @@ def _branch(node, cell, z, rate, alone, tol, limited, upper, terms, program, bes
 
 
 @njit(inner=True)
-def _multipliers(node, p, s, z, rate, alone, terms, program):
-    """Solve the linear program at the levels, from the basis there is; the multipliers."""
+def side_to_halve(cell, of_p, of_s):
+    """Whether to split a cell across g (1) or p (0), by what a relative change of p and of s would change, twice over."""
+    of_p, of_g = of_p + of_s, of_s
+    wide = np.log(cell[1] / cell[0]) if cell[0] > 0 else 4.0
+    deep = np.log(cell[3] / cell[2])
+    # the rates found may be 0 where others are not: no side is ever left much longer than the other
+    return 1 if deep > THINNEST * wide or (of_g * deep > of_p * wide and wide <= THINNEST * deep) else 0
+
+
+@njit(inner=True)
+def multipliers(node, p, s, alone, terms, program):
+    """Solve the linear program at the levels, of these terms there, from the basis there is; the multipliers."""
     n, reads = len(node.most), len(node.mean)
-    delay_terms(node, p, s, z, rate, alone, terms)
     for c in range(n):
         m_1 = node.moments[0, c]
         program.cost[c] = (terms.value[c] if c < reads else 0.0) - node.middle_price[c]
@@ -143,13 +147,13 @@ def _descend(node, work, z, rate, alone, tol, upper, program, best):
             copy_into(best, program.x)
         if drop <= 0.1 * tol:
             break
-        _multipliers(node, p, s, z, rate, alone, terms, program)
-        work = _work(node, program.x)
+        multipliers(node, p, s, alone, terms, program)
+        work = work_of(node, program.x)
     return upper
 
 
 @njit(inner=True)
-def _work(node, x):
+def work_of(node, x):
     """A_1, A_2, A_3."""
     first, second, third = node.background[0], node.background[1], node.background[2]
     for c in range(len(x)):
@@ -160,7 +164,7 @@ def _work(node, x):
 
 
 @njit(inner=True)
-def _inside(low, high):
+def inside(low, high):
     """Where to take the tangent: the middle of the logarithm, or nearer to the upper end of a wide interval.
 
     phi is like 1/p: a tangent far below the upper end would fall under 0 there.
@@ -169,7 +173,7 @@ def _inside(low, high):
 
 
 @njit(inner=True)
-def _halves(cell, across):
+def halves(cell, across):
     """A cell in two, in the middle of the logarithm of p or g; an end p = 0 is halved."""
     p_1, p_2, g_1, g_2 = cell
     if across:

@@ -4,7 +4,7 @@ A kind of reads is a column of the price decomposition. For prices p of a full, 
 any plan's latency, summed over the reads of a second, is at least
 
     sum over nodes of [min over loads of the node's latency - p . loads]
-      + sum over rows of the least prices of a full read, and lambda_full z_full
+      + sum over rows of the least prices of full reads, and lambda_full z_full
       + sum over small reads of rate min(p_d, z_joined + the k least p_g of the other nodes),
 
 with z_joined + the sum of p_g at its nodes for p_d where a direct read is of several chunks.
@@ -12,8 +12,8 @@ with z_joined + the sum of p_g at its nodes for p_d where a direct read is of se
 The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
 these are improved by subgradients (``rectangle``). The bound holds for the z that prices are used with: z is searched
 by rectangles, of z of full and of joined reads. All are proved to a coarse target before any to a finer one, until
-the work that is allowed is done. Full reads have one chunk size here and small reads one size; with more, or where so
-few evaluations are allowed that they prove nothing, there is no bound.
+the work that is allowed is done. Every chunk size of full reads and every size of small ones has prices of its own;
+with more sizes than the model has, or where so few evaluations are allowed that they prove nothing, there is no bound.
 """
 
 import heapq
@@ -45,11 +45,10 @@ def lower_bound(
         goal: s, the plan's own value of what is bounded; None: its latency.
         reads: what reads pay at least, given prices; None: on the placement of the model.
     """
-    sizes = len(model.small_sizes), int(np.sum(model.full_rate.sum(axis=0) > 0))
     least_k = [*model.small.k, *model.full_k[model.full_rate.sum(axis=1) > 0]]
     reads = reads or PlacementTerm(model)
     most = min(_MOST_NODES // model.problem.nodes.count, _MOST_ENTRIES // reads.entries)
-    if max(sizes) > 1 or min(least_k) < 2 or not np.isfinite(plan.latency) or most < _FEWEST:
+    if not model.priced.exact or min(least_k) < 2 or not np.isfinite(plan.latency) or most < _FEWEST:
         return None
     goal = plan.latency if goal is None else goal
     bound = RectangleBound(model, plan, reads, tol, goal)
@@ -70,7 +69,7 @@ class _Boxes:
         self.heap = list[tuple[float, int, tuple[Range, Range]]]()
         full_rate = float(bound.rates[0])
         high_full = bound.latency * bound.total / full_rate if full_rate > 0 else 0.0
-        top = float(np.max(bound.prices(bound.z, [0])[0][:, 1]))
+        top = float(np.max(bound.prices(bound.z, [0])[0][:, bound.model.priced.direct]))
         if bound.model.small.nodes.shape[1] > 1:
             # direct reads of several chunks are no way out of a large z
             top = max(top, _FAR_ENOUGH * bound.z[1])

@@ -1,5 +1,7 @@
 """What full and small reads pay at least wherever the chunks of their files are, storage with them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ecjax.planning.problem import Problem, prices, usable
@@ -12,13 +14,20 @@ MOST_ENTRIES = (
 _SPLITS = (0.0, 0.5, 1.0)  # of the price of storage between full and small reads
 
 
+class _Small(NamedTuple):
+    """Loads of small reads by row, node and size, (R, m, S) 1/s."""
+
+    direct: np.ndarray
+    joined: np.ndarray
+
+
 class AnyPlacementTerm:
     """Least prices of reads and chunks over all placements of a problem's rows.
 
-    Full reads of a row take the k cheapest nodes, small ones the cheapest k as data chunks, the most read chunk on the
-    cheapest; those of several chunks take as many of the cheapest; degraded ones any k other nodes. That all share the
-    chunks of one placement is left aside, but for the price of storage, which is divided between full and small reads.
-    Limits per site and node are left aside too.
+    Full reads of a row take the k cheapest nodes, small ones of one size the cheapest k as data chunks, the most read
+    chunk on the cheapest; those of several chunks take as many of the cheapest; degraded ones any k other nodes. That all
+    share the chunks of one placement is left aside, but for the price of storage, which is divided between full and small
+    reads. Limits per site and node are left aside too.
     """
 
     def __init__(self, model: KindModel, problem: Problem, theta: float) -> None:
@@ -29,104 +38,139 @@ class AnyPlacementTerm:
             problem: scaled, with prices.
             theta: s per dollar of mean cost per file.
         """
-        small, m = model.small, problem.nodes.count
-        rate, k = model.full_rate.sum(axis=1), model.full_k
-        width = int(small.k.max())
-        small_k = np.zeros(problem.rows, np.int64)
-        small_k[small.row] = small.k
-        by_chunk = np.zeros((problem.rows, width))
+        small, priced, m = model.small, model.priced, model.problem.nodes.count
+        self.columns = priced
+        sizes, width = len(model.small_sizes), int(small.k.max())
+        self.k, self.rate = model.full_k, model.full_rate[:, priced.full_size]
+        self.small_k = np.zeros(problem.rows, np.int64)
+        self.small_k[small.row] = small.k
+        by_chunk = np.zeros((problem.rows, sizes, width))
         alone = small.width == 1
-        np.add.at(by_chunk, (small.row[alone], small.chunk[alone]), small.rate[alone])
-        by_chunk = -np.sort(-by_chunk, axis=1)
-        by_width = np.zeros((problem.rows, width + 1))  # reads of several chunks
-        np.add.at(by_width, (small.row[~alone], small.width[~alone]), small.rate[~alone])
+        of = small.row, model.small_class
+        np.add.at(by_chunk, (of[0][alone], of[1][alone], small.chunk[alone]), small.rate[alone])
+        self.by_chunk = -np.sort(-by_chunk, axis=2)
+        self.by_width = np.zeros((problem.rows, sizes, width + 1))  # reads of several chunks
+        np.add.at(
+            self.by_width, (of[0][~alone], of[1][~alone], small.width[~alone]), small.rate[~alone]
+        )
+        reads = self.rate.sum(axis=0), self.by_chunk.sum(axis=(0, 2)), self.by_width.sum(axis=(0, 2))
+        self.most = np.tile(np.concatenate([reads[0], reads[1], reads[1] + reads[2]]), (m, 1))
         floor = np.rint(np.asarray(problem.floor)).astype(np.int64)
         total = float(model.moments.rates[1])
         cost = theta / problem.files.count * total * np.asarray(prices(problem))
         allowed = np.asarray(usable(problem))
-        if not cost.any() and allowed.all():
-            # what reads pay is linear in their rates
-            kinds, first, of = np.unique(
-                np.stack([k, small_k]), axis=1, return_index=True, return_inverse=True
-            )
-            of = of.ravel()
-            count = kinds.shape[1]
-            rate = np.bincount(of, rate, count)
-            by_chunk = np.stack([np.bincount(of, column, count) for column in by_chunk.T], axis=1)
-            by_width = np.stack([np.bincount(of, column, count) for column in by_width.T], axis=1)
-            k, small_k, floor = k[first], small_k[first], floor[first]
-            cost, allowed = cost[first], allowed[first]
-        self.rate, self.k, self.small_k, self.floor, self.by_chunk = rate, k, small_k, floor, by_chunk
-        self.by_width = by_width
-        self.cost, self.priced = np.where(allowed, cost, np.inf), bool(cost.any())
-        self.allowed = allowed
-        self.entries = self.allowed.size * (len(_SPLITS) if self.priced else 1)
+        self.priced = bool(cost.any())
+        if not self.priced and allowed.all():
+            self._gather()
+            floor, cost = np.zeros(1, np.int64), np.zeros((1, m))
+            allowed = np.ones((1, m), bool)
+        self.spare = np.maximum(floor - self.k, 0)
+        self.placed = np.where(self.small_k > 0, floor, 0)
+        self.cost, self.allowed = np.where(allowed, cost, np.inf), allowed
+        rows = max(len(self.k), len(self.small_k))
+        self.entries = rows * m * max(self.rate.shape[1], sizes) * (len(_SPLITS) if self.priced else 1)
         self.beside = np.asarray(problem.nodes.background)
-        self.most = np.tile([rate.sum(), by_chunk.sum(), by_chunk.sum() + by_width.sum()], (m, 1))
+
+    def _gather(self) -> None:
+        """Rows with the same k together: what reads of one size pay is linear in their rates."""
+        kinds, of = np.unique(self.k, return_inverse=True)
+        sizes = self.rate.shape[1]
+        rate = np.zeros((len(kinds), sizes, sizes))
+        size = np.arange(sizes)
+        np.add.at(rate, (of[:, None], size, size), self.rate)
+        self.k, self.rate = np.repeat(kinds, sizes), rate.reshape(-1, sizes)
+        kinds, of = np.unique(self.small_k, return_inverse=True)
+        by_chunk, by_width = (
+            np.zeros((len(kinds), *each.shape[1:])) for each in (self.by_chunk, self.by_width)
+        )
+        np.add.at(by_chunk, of, self.by_chunk)
+        np.add.at(by_width, of, self.by_width)
+        self.small_k, self.by_chunk, self.by_width = kinds, by_chunk, by_width
 
     def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
         """See ``ReadTerm``."""
-        answers = [self._answer(prices, z_joined, split) for split in (_SPLITS if self.priced else (0.0,))]
-        paid = np.stack([each[0] for each in answers])
-        best = paid.argmax(axis=0)
         asked = np.zeros_like(prices)
-        for number, (_, full, direct, joined) in enumerate(answers):
+        columns, total = self.columns, float(self.rate.sum()) * z_full
+        if not self.priced:
+            paid, places = self._full(prices, 0.0)
+            more, loads = self._small(prices, z_joined, 0.0)
+            total += float(paid.sum() + more.sum())
+            asked[:, columns.full] = places.T @ self.rate
+            asked[:, columns.direct] = loads.direct.sum(axis=0)
+            asked[:, columns.joined] = loads.joined.sum(axis=0)
+            return total, asked
+        full = [self._full(prices, split) for split in _SPLITS]
+        small = [self._small(prices, z_joined, split) for split in _SPLITS]
+        each = np.stack([one[0] + other[0] for one, other in zip(full, small, strict=True)])
+        best = each.argmax(axis=0)
+        for number in range(len(_SPLITS)):
             mine = best == number
-            asked[:, 0] += full[mine].sum(axis=0)
-            asked[:, 1] += direct[mine].sum(axis=0)
-            asked[:, 2] += joined[mine].sum(axis=0)
-        return float(paid.max(axis=0).sum()) + float(self.rate.sum()) * z_full, asked
+            asked[:, columns.full] += full[number][1][mine].T @ self.rate[mine]
+            asked[:, columns.direct] += small[number][1].direct[mine].sum(axis=0)
+            asked[:, columns.joined] += small[number][1].joined[mine].sum(axis=0)
+        return total + float(each.max(axis=0).sum()), asked
 
-    def _answer(
-        self, prices: np.ndarray, z_joined: float, split: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What each row pays, (R,), and loads (R, m) of its full, direct and joined reads."""
-        rows, m = self.allowed.shape
-        mine = np.where(self.allowed, split * np.where(self.allowed, self.cost, 0.0), np.inf)
-        rest = np.where(self.allowed, (1 - split) * np.where(self.allowed, self.cost, 0.0), np.inf)
-        spare = np.maximum(self.floor - self.k, 0)
-        paid, full = least_sums(mine + self.rate[:, None] * prices[None, :, 0], self.k)
-        paid = paid + least_sums(mine, spare)[0]
-        # degraded reads of a chunk on node j take the cheapest others
-        coded = np.full((rows, m), np.inf)
+    def _stored(self, part: float) -> np.ndarray:
+        """A part of the price of storage at every node, (R, m) s/s."""
+        return np.where(self.allowed, part * np.where(self.allowed, self.cost, 0.0), np.inf)
+
+    def _full(self, prices: np.ndarray, split: float) -> tuple[np.ndarray, np.ndarray]:
+        """What full reads of each row pay, (R,) s/s, and which nodes they use, (R, m)."""
+        mine = self._stored(split)
+        paid, places = least_sums(mine + self.rate @ prices[:, self.columns.full].T, self.k)
+        return paid + least_sums(np.broadcast_to(mine, places.shape), self.spare)[0], places
+
+    def _small(self, prices: np.ndarray, z_joined: float, split: float) -> tuple[np.ndarray, _Small]:
+        """What small reads of each row pay, (R,) s/s, and their loads."""
+        columns, m, rows = self.columns, len(prices), len(self.small_k)
+        allowed = np.broadcast_to(self.allowed, (rows, m))
+        paid = least_sums(np.broadcast_to(self._stored(1 - split), (rows, m)), self.placed)[0]
+        loads = _Small(*np.zeros((2, rows, m, self.by_chunk.shape[1])))
+        for size, (alone, joined) in enumerate(
+            zip(prices[:, columns.direct].T, prices[:, columns.joined].T, strict=True)
+        ):
+            coded, taken = self._degraded(joined)
+            coded = coded + z_joined
+            each = np.minimum(alone, coded)
+            by_chunk = self.by_chunk[:, size]
+            order = np.argsort(np.where(allowed, each, np.inf), axis=1, kind="stable")
+            order = order[:, : by_chunk.shape[1]]
+            read = by_chunk > 0
+            costs = np.where(read, np.take_along_axis(each, order, axis=1), 0.0)
+            paid = paid + np.sum(np.where(read, by_chunk * costs, 0.0), axis=1)
+            at = np.zeros((rows, m))
+            np.put_along_axis(at, order, by_chunk, axis=1)
+            cheaper = coded < alone
+            loads.direct[:, :, size] = at * ~cheaper
+            for k, nodes in taken.items():
+                some = self.small_k == k
+                loads.joined[some, :, size] = (at[some] * cheaper[some]) @ nodes
+            for several in np.flatnonzero(self.by_width[:, size].any(axis=0)).tolist():
+                rate = self.by_width[:, size, several]
+                some = rate > 0
+                least, nodes = least_sums(
+                    np.where(allowed[some], joined, np.inf), np.full(some.sum(), several)
+                )
+                paid[some] += rate[some] * (z_joined + least)
+                loads.joined[some, :, size] += rate[some, None] * nodes
+        return paid, loads
+
+    def _degraded(self, price: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+        """Least price of k chunks beside one on each node, (R, m), and the nodes of these, (m, m) by k."""
+        m = len(price)
+        coded = np.full((len(self.small_k), m), np.inf)
         where: dict[int, np.ndarray] = {}
+        order = np.argsort(price, kind="stable")
         for k in np.unique(self.small_k[self.small_k > 0]).tolist():
-            some = self.small_k == k
             if m <= k:
                 continue
-            order = np.argsort(prices[:, 2], kind="stable")
             cheap, next_one = order[:k], order[k]
-            least = np.full(m, prices[cheap, 2].sum())
-            least[cheap] += prices[next_one, 2] - prices[cheap, 2]
-            coded[some] = z_joined + least
+            least = np.full(m, price[cheap].sum())
+            least[cheap] += price[next_one] - price[cheap]
+            coded[self.small_k == k] = least
             taken = np.zeros((m, m))
             taken[:, cheap] = 1.0
             taken[cheap, cheap] = 0.0
             taken[cheap, next_one] = 1.0
             where[k] = taken
-        each = np.minimum(prices[None, :, 1], coded)
-        order = np.argsort(np.where(self.allowed, each, np.inf), axis=1, kind="stable")[
-            :, : self.by_chunk.shape[1]
-        ]
-        costs = np.take_along_axis(each, order, axis=1)
-        with_rates = self.by_chunk > 0
-        paid = paid + np.sum(
-            np.where(with_rates, self.by_chunk * np.where(with_rates, costs, 0.0), 0.0), axis=1
-        )
-        placed = np.where(self.small_k > 0, self.floor, 0)
-        paid = paid + least_sums(rest, placed)[0]
-        at = np.zeros((rows, m))
-        np.put_along_axis(at, order, self.by_chunk, axis=1)
-        cheaper = coded < prices[None, :, 1]
-        joined = np.zeros((rows, m))
-        for k, taken in where.items():
-            some = self.small_k == k
-            joined[some] = (at[some] * cheaper[some]) @ taken
-        for several in np.flatnonzero(self.by_width.any(axis=0)).tolist():
-            some, rate = self.by_width[:, several] > 0, self.by_width[:, several]
-            least, taken = least_sums(
-                np.where(self.allowed[some], prices[:, 2], np.inf), np.full(some.sum(), several)
-            )
-            paid[some] += rate[some] * (z_joined + least)
-            joined[some] += rate[some, None] * taken
-        return paid, full * self.rate[:, None], at * ~cheaper, joined
+        return coded, where

@@ -78,6 +78,29 @@ class Loads(NamedTuple):
     joined_rate: Array  # () 1/s
 
 
+class PricedChunks(NamedTuple):
+    """Kinds and sizes of chunks that have prices at the nodes, C columns: full, direct alone, then joined ones.
+
+    Attributes:
+        full_size: (F',) which of the sizes of full reads have a column: those that are read, or one.
+        full: their columns.
+        direct: columns of direct chunks alone, of the S sizes of small reads.
+        joined: of joined ones.
+        exact: whether these sizes are all that there are.
+    """
+
+    full_size: np.ndarray
+    full: slice
+    direct: slice
+    joined: slice
+    exact: bool
+
+    @property
+    def number(self) -> int:
+        """Number of columns C."""
+        return self.joined.stop
+
+
 class Moments(NamedTuple):
     """What the latency of reads depends on besides loads; m nodes.
 
@@ -154,6 +177,20 @@ class KindModel:
         rates = np.zeros((problem.rows, len(self.full_sizes)))
         np.add.at(rates, (row, self._full_sizes[1]), rate)
         return rates
+
+    @cached_property
+    def priced(self) -> PricedChunks:
+        """What chunks have prices in the lower bound."""
+        rate = self.full_rate.sum(axis=0)
+        full = np.flatnonzero(rate > 0) if rate.any() else np.zeros(1, np.int64)
+        small, number = len(self.small_sizes), len(full)
+        files, read = self.problem.files, np.asarray(self.problem.files.rate) > 0
+        exact = bool(
+            np.array_equal(self.full_sizes[self._full_sizes[1]][read], np.asarray(files.chunk_bytes)[read])
+            and np.array_equal(self.small_sizes[self.small_class], self.small.size)
+        )
+        edges = number + small, number + 2 * small
+        return PricedChunks(full, slice(0, number), slice(number, edges[0]), slice(*edges), exact)
 
     @cached_property
     def moments(self) -> Moments:

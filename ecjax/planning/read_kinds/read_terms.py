@@ -10,15 +10,15 @@ from ecjax.planning.read_kinds.model import KindModel
 class ReadTerm(Protocol):
     """What reads pay at least, given prices of chunks."""
 
-    most: np.ndarray  # (m, 3) full, direct and joined chunks that a node may have to serve, 1/s
+    most: np.ndarray  # (m, C) chunks that a node may have to serve, 1/s, as in ``PricedChunks``
     beside: np.ndarray  # (3, m) load, A_2, A_3 of other work that nodes have at least
     entries: int  # prices that a call compares
 
     def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
-        """S/s; and the loads (m, 3), 1/s, of these answers.
+        """S/s; and the loads (m, C), 1/s, of these answers.
 
         Args:
-            prices: (m, 3) s, of full, direct and joined chunks.
+            prices: (m, C) s, as in ``PricedChunks``.
             z_full: s.
             z_joined: s.
         """
@@ -30,43 +30,60 @@ class PlacementTerm:
 
     def __init__(self, model: KindModel) -> None:
         self.model, self.beside = model, np.asarray(model.moments.beside)
-        self.entries = model.full_nodes.size + model.small.others.size
-        self.rate = model.full_rate.sum(axis=1)
-        small, m = model.small, model.problem.nodes.count
+        self.entries = model.full_nodes.size * len(model.priced.full_size) + model.small.others.size
+        self.rate = model.full_rate[:, model.priced.full_size]
+        small, priced, m = model.small, model.priced, model.problem.nodes.count
         there = small.others >= 0
         possible = there.sum(axis=1) >= small.k
-        stored = np.zeros((len(self.rate), m))
-        row, place = np.nonzero(model.full_nodes >= 0)
-        stored[row, model.full_nodes[row, place]] = 1.0
-        coded = np.bincount(
-            small.others[there & possible[:, None]],
-            np.broadcast_to(small.rate[:, None], there.shape)[there & possible[:, None]],
-            m,
-        )
         self.alone = small.width == 1
         self.several = np.where(self.alone[:, None], -1, small.nodes)
-        coded += counted(self.several, self.several >= 0, small.rate, m)
-        direct = np.bincount(small.node[self.alone], small.rate[self.alone], m)
-        self.most = np.stack([self.rate @ stored, direct, coded], axis=1)
+        self.most = np.zeros((m, priced.number))
+        stored = np.zeros((m, len(self.rate)))
+        row, place = np.nonzero(model.full_nodes >= 0)
+        stored[model.full_nodes[row, place], row] = 1.0
+        self.most[:, priced.full] = stored @ self.rate
+        self.most[:, priced.direct] = self._by_size(small.nodes[:, :1], self.alone[:, None], small.rate)
+        self.most[:, priced.joined] = self._by_size(small.others, there & possible[:, None], small.rate)
+        self.most[:, priced.joined] += self._by_size(self.several, self.several >= 0, small.rate)
+
+    def _by_size(self, nodes: np.ndarray, chosen: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """Chunks that nodes serve for small reads of each size, (m, S) 1/s."""
+        model = self.model
+        count, sizes = model.problem.nodes.count, len(model.small_sizes)
+        if sizes == 1:
+            return counted(nodes, chosen, rate, count)[:, None]
+        # a node and a size as one number
+        of = np.where(nodes >= 0, nodes * sizes + model.small_class[:, None], -1)
+        return counted(of, chosen, rate, count * sizes).reshape(count, sizes)
 
     def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
         """See ``ReadTerm``."""
-        model, small = self.model, self.model.small
+        model, small, priced = self.model, self.model.small, self.model.priced
         asked = np.zeros_like(prices)
         paid = float(self.rate.sum()) * z_full
-        if paid > 0 or self.rate.any():
-            there = model.full_nodes >= 0
-            costs, places = least_sums(np.where(there, prices[model.full_nodes, 0], np.inf), model.full_k)
-            paid += float(self.rate @ costs)
-            asked[:, 0] = counted(model.full_nodes, places, self.rate, len(prices))
-        others = np.where(small.others >= 0, prices[small.others, 2], np.inf)
+        if self.rate.any():
+            # what all full reads of a row pay for a node: they use the same ones
+            nodes = model.full_nodes
+            each = np.einsum("rnf,rf->rn", prices[:, priced.full][nodes], self.rate)
+            costs, places = least_sums(np.where(nodes >= 0, each, np.inf), model.full_k)
+            paid += float(costs.sum())
+            for size, column in enumerate(range(priced.full.stop)):
+                asked[:, column] = counted(nodes, places, self.rate[:, size], len(prices))
+        size = model.small_class
+        alone_price, joined_price = prices[:, priced.direct], prices[:, priced.joined]
+        others = np.where(small.others >= 0, joined_price[small.others, size[:, None]], np.inf)
         costs, places = least_sums(others, small.k)
-        several = np.sum(np.where(self.several >= 0, prices[self.several, 2], 0.0), axis=1)
-        direct, coded = np.where(self.alone, prices[small.node, 1], z_joined + several), z_joined + costs
+        several = np.sum(
+            np.where(self.several >= 0, joined_price[self.several, size[:, None]], 0.0), axis=1
+        )
+        direct = np.where(self.alone, alone_price[small.node, size], z_joined + several)
+        coded = z_joined + costs
         cheaper = coded < direct
-        asked[:, 1] = np.bincount(small.node, small.rate * (~cheaper & self.alone), len(prices))
-        asked[:, 2] = counted(small.others, places, small.rate * cheaper, len(prices))
-        asked[:, 2] += counted(self.several, self.several >= 0, small.rate * ~cheaper, len(prices))
+        asked[:, priced.direct] = self._by_size(
+            small.nodes[:, :1], (~cheaper & self.alone)[:, None], small.rate
+        )
+        asked[:, priced.joined] = self._by_size(small.others, places, small.rate * cheaper)
+        asked[:, priced.joined] += self._by_size(self.several, self.several >= 0, small.rate * ~cheaper)
         return paid + float(small.rate @ np.minimum(direct, coded)), asked
 
 

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.planning.read_kinds.model import KindModel, Loads, Moments, node_work, sojourn
-from ecjax.planning.read_kinds.node_minimum import node_minima
+from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks, Corners, node_minima
+from ecjax.planning.read_kinds.node_minimum import node_minima as one_size_minima
 from ecjax.planning.read_kinds.read_terms import ReadTerm
 from ecjax.planning.read_kinds.spread import KindPlan
 from ecjax.queueing import waiting
@@ -37,24 +38,34 @@ class RectangleBound:
 
     def __init__(self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, goal: float) -> None:
         self.model, self.reads, self.latency = model, reads, goal
-        moments = model.moments
-        self.size = int(np.argmax(model.full_rate.sum(axis=0)))
+        moments, priced = model.moments, model.priced
         self.rates = np.asarray(moments.rates)
         self.total = float(moments.rates[1])
         connect = np.asarray(moments.connect)
-        small, full = np.asarray(moments.small[0]), np.asarray(moments.full[self.size])
-        steady = [np.maximum(each[1] - each[0] ** 2, 0.0) + connect[1] for each in (small, full)]
-        other = reads.beside
-        alone = [small[0] + connect[0], steady[0], full[0] + connect[0], steady[1]]
-        self.nodes = np.ascontiguousarray(np.stack([*other, *small, *full, *alone]).T)
-        self.most = np.ascontiguousarray(reads.most[:, [1, 2, 0]])
+        small, full = np.asarray(moments.small), np.asarray(moments.full)[priced.full_size]
+        each = np.concatenate([full, small, small])  # (C, 3, m)
+        kind = np.full(priced.number, DIRECT)
+        kind[priced.full], kind[priced.joined] = 0, 1
+        self.chunks = Chunks(
+            np.ascontiguousarray(each.transpose(1, 2, 0)),
+            np.ascontiguousarray((each[:, 0] + connect[0]).T),
+            np.ascontiguousarray((np.maximum(each[:, 1] - each[:, 0] ** 2, 0.0) + connect[1]).T),
+            kind,
+            np.ascontiguousarray(np.asarray(reads.beside).T),
+        )
+        self.most = np.ascontiguousarray(reads.most)
+        self.one_size = priced.number == 3
+        mean, variance = self.chunks.mean, self.chunks.variance
+        # as ``node_minimum`` takes them
+        alone = [mean[:, 1], variance[:, 1], mean[:, 0], variance[:, 0]]
+        self.nodes = np.ascontiguousarray(np.stack([*reads.beside, *small[0], *full[0], *alone]).T)
         self.aim(tol)
         self.evaluations = self.cells = 0
         # a kind without reads has no z
         self.z = (plan.z[0] if moments.rates[0] > 0 else 0.0), (plan.z[1] if np.isfinite(plan.z[1]) else 0.0)
         self.loads = Loads(*map(jnp.asarray, plan.loads))
         self.far = FAR
-        self.least = np.zeros((len(self.nodes), 3))  # where nodes were met at their least, to begin there
+        self.least = np.zeros(self.most.shape)  # where nodes were met at their least, to begin there
         self.mended: list[tuple[tuple[float, float], np.ndarray]] = []
 
     def aim(self, tol: float) -> None:
@@ -62,7 +73,7 @@ class RectangleBound:
         self.close = 0.1 * tol * self.latency * self.total / len(self.nodes)
 
     def prices(self, z: tuple[float, float], which: list[int]) -> list[np.ndarray]:
-        """Prices for these z of full and joined reads, (m, 3) s each: slopes at the plan's loads, mended.
+        """Prices for these z of full and joined reads, (m, C) s each: slopes at the plan's loads, mended.
 
         Args:
             z: s.
@@ -72,17 +83,16 @@ class RectangleBound:
         found = [np.maximum(slopes + self.mended[each][1], 0.0) for each in which]
         if z[1] == FAR:
             for prices in found:
-                prices[:, 2] = 0.0
+                prices[:, self.model.priced.joined] = 0.0
         return found
 
     def slopes(self, z: tuple[float, float]) -> np.ndarray:
-        """Slopes of the latency at the plan's loads, (m, 3) s."""
+        """Slopes of the latency at the plan's loads, (m, C) s."""
         slope = _SLOPE(self.loads, self.model.moments, *z)
-        at_loads = np.stack(
-            [np.asarray(slope.full)[self.size], *(np.asarray(part)[0] for part in slope[1:3])], axis=1
-        )
+        full = np.asarray(slope.full)[self.model.priced.full_size]
+        at_loads = np.concatenate([full, np.asarray(slope.direct), np.asarray(slope.joined)]).T.copy()
         if z[1] == FAR:
-            at_loads[:, 2] = 0.0
+            at_loads[:, self.model.priced.joined] = 0.0
         return at_loads
 
     def near(self, z: tuple[float, float]) -> list[int]:
@@ -93,42 +103,54 @@ class RectangleBound:
         ]
         return np.argsort(apart, kind="stable")[:3].tolist()
 
-    def dual(
-        self, prices: np.ndarray, z: np.ndarray, paid_z: tuple[float, float]
-    ) -> tuple[float, np.ndarray]:
-        """The bound at prices, s/s, and a subgradient, (m, 3) 1/s.
+    def dual(self, prices: np.ndarray, corners: Corners, paid_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The bound at prices at every corner, (Q,) s/s, and a subgradient at the first one, (m, C) 1/s.
 
         Args:
-            prices: (m, 3) s.
-            z: (4,) as ``node_minimum`` takes it.
-            paid_z: s, that full and joined reads pay.
+            prices: (m, C) s.
+            corners: of z.
+            paid_z: (Q, 2) s, that full and joined reads pay.
         """
-        nodes, cells = node_minima(
-            self.nodes, self.most, np.ascontiguousarray(prices), z, self.close, self.least
-        )
-        paid, asked = self.reads(prices, *paid_z)
-        self.evaluations += 1
+        prices = np.ascontiguousarray(prices)
+        if self.one_size:
+            nodes, cells = self._one_size(prices, corners)
+        else:
+            nodes, cells = node_minima(self.chunks, self.most, prices, corners, self.close, self.least)
+        paid, asked = zip(*(self.reads(prices, *each) for each in paid_z.tolist()), strict=True)
+        self.evaluations += len(paid_z)
         self.cells += cells
-        return nodes + paid, asked - self.least
+        return nodes + np.array(paid), asked[0] - self.least
+
+    def _one_size(self, prices: np.ndarray, corners: Corners) -> tuple[np.ndarray, int]:
+        """As ``node_minima``, where loads have two dimensions."""
+        total, cells = np.empty(len(corners.ahead)), 0
+        most = np.ascontiguousarray(self.most[:, [1, 2, 0]])
+        for corner in reversed(range(len(total))):
+            ahead = corners.ahead[corner]
+            z = np.array([corners.centre[0], ahead[0], corners.centre[1], ahead[1]])
+            total[corner], steps = one_size_minima(self.nodes, most, prices, z, self.close, self.least)
+            cells += steps
+        return total, cells
+
+    def _at(self, z: tuple[float, float]) -> tuple[Corners, np.ndarray]:
+        """One z as a rectangle, and what reads pay; at ``FAR`` joined ones take no less than the others, at most."""
+        return Corners(np.array(z), np.zeros((1, 2))), np.array([[z[0], min(z[1], self.far)]])
 
     def at(self, z: tuple[float, float]) -> float:
-        """The bound at one z, s; at ``FAR`` that of joined reads which take no less than the others, at most."""
-        fixed = np.array([z[0], 0.0, z[1], 0.0])
-        paid = z[0], min(z[1], self.far)
-        values = [self.dual(each, fixed, paid)[0] for each in self.prices(z, self.near(z))]
-        return max(values) / self.total
+        """The bound at one z, s."""
+        values = [self.dual(each, *self._at(z))[0][0] for each in self.prices(z, self.near(z))]
+        return float(max(values)) / self.total
 
     def ascend(self, z: tuple[float, float], goal: float, enough: float) -> float:
         """Better prices at one z, by Polyak's steps towards a goal, s; returns the bound there, s."""
-        fixed = np.array([z[0], 0.0, z[1], 0.0])
-        paid = z[0], min(z[1], self.far)
+        there = self._at(z)
         plain = self.slopes(z)
         tries = [plain, *self.prices(z, self.near(z))]
-        values = [self.dual(each, fixed, paid)[0] for each in tries]
+        values = [self.dual(each, *there)[0][0] for each in tries]
         prices = best_prices = tries[int(np.argmax(values))]
         best, step, since, goal = -np.inf, 1.0, 0, goal * self.total
         for _ in range(_ROUNDS):
-            value, slope = self.dual(prices, fixed, paid)
+            (value,), slope = self.dual(prices, *there)
             since += 1
             if value > best + 1e-6 * goal:
                 best, best_prices, since = value, prices, 0
@@ -138,30 +160,30 @@ class RectangleBound:
                 prices, step, since = best_prices, 0.5 * step, 0
                 if step < 1e-2:
                     break
-                value, slope = self.dual(prices, fixed, paid)
+                (value,), slope = self.dual(prices, *there)
             prices = np.maximum(prices + step * (goal - value) / float(np.sum(slope * slope)) * slope, 0.0)
             if z[1] == FAR:
-                prices[:, 2] = 0.0
+                prices[:, self.model.priced.joined] = 0.0
         self.mended.append((z, best_prices - plain))
-        return best / self.total
+        return float(best) / self.total
 
     def __call__(self, full: Range, joined: Range, enough: float = np.inf) -> float:
         """No more than the latency of any plan with z within these ranges, s; looked for until it is ``enough``."""
         beyond = joined.high == FAR
         middle = full.middle, joined.middle
+        # of z that may be as large as it will, h is not below 0, and that is all
+        ends = [sorted({full.low, full.high}), sorted({joined.low, joined.low if beyond else joined.high})]
+        paid = np.array([(z_full, z_joined) for z_full in ends[0] for z_joined in ends[1]])
+        ahead = paid - middle
+        if beyond:
+            ahead[:, 1] = 0.0
         best = -np.inf
         for prices in self.prices(middle, self.near(middle)):
-            least = np.inf
-            for z_full in {full.low, full.high}:
-                # of z that may be as large as it will, h is not below 0, and that is all
-                for z_joined in {joined.low, joined.low if beyond else joined.high}:
-                    ahead = 0.0 if beyond else z_joined - middle[1]
-                    z = np.array([middle[0], z_full - middle[0], middle[1], ahead])
-                    least = min(least, self.dual(prices, z, (z_full, z_joined))[0])
-            best = max(best, least)
+            value = self.dual(prices, Corners(np.array(middle), ahead), paid)[0].min()
+            best = max(best, float(value))
             if best >= enough * self.total:
                 break
-        return float(best) / self.total
+        return best / self.total
 
 
 def _latency_at(loads: Loads, moments: Moments, z_full: float, z_joined: float) -> jax.Array:

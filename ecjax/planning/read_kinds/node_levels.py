@@ -1,0 +1,276 @@
+"""The least of a node's latency minus what prices earn, over all loads of full and small chunks of any sizes.
+
+    N = min over rates 0 <= x_c <= X_c of sum_c x_c (phi_c - y_c),
+
+c a kind and size of chunks: phi_c is the sojourn's mean where a direct read is of one chunk, else h of ``node_minimum``
+with the z of its kind. The levels of the node's wait are searched as in ``certified.node_bound``, which says why the
+bounds hold. For z within a rectangle there is one partition of the levels into cells: h is convex in the levels and z
+together, so that its tangent plane at a cell's centre and the middle of z is below it; for levels, rates and multipliers
+that a cell has the plane is affine in z, and the least of a cell concave. So is the sum of such nodes' minima: over the
+rectangle it is least at a corner.
+"""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from ecjax.machine_code import copy_into, njit
+from ecjax.planning.certified.node_bound import region_of
+from ecjax.planning.certified.node_bound_cell import Columns, Terms, cell_bound, multiplier_slopes
+from ecjax.planning.certified.node_bound_search import (
+    FIXED,
+    MOST_TURNS,
+    Program,
+    halves,
+    inside,
+    multipliers,
+    side_to_halve,
+    work_of,
+)
+
+_MOST_CELLS = 4_000  # of a node
+DIRECT = -1  # kind of chunks that are waited for alone; the others are numbers of a z
+
+
+class Chunks(NamedTuple):
+    """What nodes may serve: C kinds and sizes of chunks on m nodes."""
+
+    moments: np.ndarray  # (3, m, C) raw moments of service, s, s^2, s^3
+    mean: np.ndarray  # (m, C) s, sojourn without waiting
+    variance: np.ndarray  # (m, C) s^2
+    kind: np.ndarray  # (C,) number of their z, or ``DIRECT``
+    beside: np.ndarray  # (m, 3) load, A_2, A_3 of other work
+
+
+class _Search(NamedTuple):
+    """What the search of a node with n columns works in, at Q corners."""
+
+    terms: Terms
+    by_z: np.ndarray  # (n,) slopes of the terms by z
+    shifted: np.ndarray  # (n,) terms at a corner
+    program: Program
+    rates: np.ndarray  # (n,) 1/s, that are tried
+    best: np.ndarray  # (n,) 1/s, the best for the first corner
+    values: np.ndarray  # (Q,)
+
+
+class Corners(NamedTuple):
+    """A rectangle of z by kind."""
+
+    centre: np.ndarray  # (2,) s
+    ahead: np.ndarray  # (Q, 2) s, of the centre
+
+
+@njit(error_model="numpy")
+def node_minima(chunks, most, prices, corners, close, least):
+    """Lower bounds of the sum of N over nodes at every corner, (Q,), valid together; and how many cells it took.
+
+    Args:
+        chunks: ``Chunks``.
+        most: (m, C) largest loads, 1/s.
+        prices: (m, C) s.
+        corners: ``Corners``.
+        close: s/s, how much less than N a node's bound may be.
+        least: (m, C) 1/s, loads to look at first; result: the best that were met for the first corner.
+    """
+    total = np.zeros(len(corners.ahead))
+    cells = 0
+    for j in range(len(most)):
+        low, steps = _node_minimum(chunks, j, most[j], prices[j], corners, close, least[j])
+        total += low
+        cells += steps
+    return total, cells
+
+
+@njit(inner=True, error_model="numpy")
+def _node_minimum(chunks, j, most, prices, corners, close, least):
+    """Of node j, see ``node_minima``; the cell with the least bound is split first."""
+    node, kinds, columns = _columns(chunks, j, most, prices, corners)
+    count, ends = len(columns), len(corners.ahead)
+    low, upper = np.zeros(ends), np.zeros(ends)
+    search = _Search(
+        Terms(np.empty(count), np.empty(count), np.empty(count), np.zeros((1, count))),
+        np.empty(count),
+        np.empty(count),
+        Program(np.empty(count), np.empty(count), np.empty(count), np.empty(count), np.array([count, count + 1])),
+        np.empty(count),
+        np.zeros(count),
+        np.empty(ends),
+    )
+    for c in range(count):
+        search.rates[c] = least[columns[c]]
+    least[:] = 0.0
+    if count == 0:
+        return low, 1
+    region, beyond = region_of(node, node.moments, node.moments, close, _most_ahead(corners))
+    low[:] = min(beyond, 0.0)
+    _better(node, kinds, corners, search, upper)
+    leaves = np.empty((_MOST_CELLS + 2, ends))
+    across = _bound(node, kinds, region, corners, close, search, upper, leaves[0])
+    queue = [(leaves[0].min(), 0, across, region, (search.program.basis[0], search.program.basis[1]))]
+    cells = 1
+    while len(queue):
+        _, leaf, across, cell, basis = heapq.heappop(queue)
+        if cells + 2 > _MOST_CELLS or np.all(leaves[leaf] >= upper - close):
+            low = np.minimum(low, leaves[leaf])
+            continue
+        for half in halves(cell, across):
+            search.program.basis[0], search.program.basis[1] = basis
+            side = _bound(node, kinds, half, corners, close, search, upper, leaves[cells])
+            key = leaves[cells].min()
+            if key < np.inf:
+                item = (key, cells, side, half, (search.program.basis[0], search.program.basis[1]))
+                heapq.heappush(queue, item)
+            cells += 1
+    for c in range(count):
+        least[columns[c]] = search.best[c]
+    return low, cells
+
+
+@njit(inner=True, error_model="numpy")
+def _bound(node, kinds, cell, corners, close, search, upper, bounds):
+    """Fill in the bounds of a cell at every corner, lower the least values that were met; the side to halve."""
+    background, terms, program, x = node.background, search.terms, search.program, search.program.x
+    if cell[2] * cell[0] * background[2] > 3 * (1 - background[0]):
+        bounds[:] = np.inf
+        return 0
+    p = inside(cell[0], cell[1])
+    s = inside(cell[2], cell[3]) * p
+    _terms(node, kinds, p, s, corners.centre, terms, search.by_z)
+    there = Terms(search.shifted, terms.by_p, terms.by_s, terms.step)
+    across = 0
+    for corner in range(len(bounds)):
+        for c in range(len(kinds)):
+            more = 0.0 if kinds[c] == DIRECT else search.by_z[c] * corners.ahead[corner, kinds[c]]
+            search.shifted[c] = terms.value[c] + more
+        a, b = multipliers(node, p, s, False, there, program)
+        slopes = multiplier_slopes(node, there, p, s, a, b, program.basis, False)
+        work = work_of(node, x)
+        by_p, by_s = -(x @ terms.by_p), -(x @ terms.by_s)
+        enough = upper[corner] - close
+        bound = cell_bound(node, cell, p, s, there, a, b, FIXED)
+        if bound < enough:
+            bound = max(bound, cell_bound(node, cell, p, s, there, a, b, slopes))
+        if bound < enough and work[1] > 0 and work[2] > 0:
+            # multipliers that make the levels stationary at these rates
+            level_a, level_b = 2 * by_p / work[1], 3 * by_s / work[2]
+            bound = max(bound, cell_bound(node, cell, p, s, there, level_a, level_b, FIXED))
+        bounds[corner] = bound
+        if bound < enough:
+            across = side_to_halve(cell, p * (by_p + 0.5 * a * work[1]), s * (by_s + b * work[2] / 3))
+    if np.any(bounds < upper):
+        copy_into(search.rates, x)
+        _better(node, kinds, corners, search, upper)
+    return across
+
+
+@njit(inner=True, error_model="numpy")
+def _better(node, kinds, corners, search, upper):
+    """Lower the least values at the corners by rates, and by those that follow from their levels, and from theirs."""
+    rates, terms, values = search.rates, search.terms, search.values
+    for _ in range(MOST_TURNS):
+        work = work_of(node, rates)
+        if work[0] >= 1 or work[1] <= 0 or work[2] <= 0:
+            break
+        p, s = 2 * (1 - work[0]) / work[1], 3 * (1 - work[0]) / work[2]
+        _terms(node, kinds, p, s, corners.centre, terms, search.by_z)
+        for corner in range(len(values)):
+            values[corner] = 0.0
+            for c in range(len(kinds)):
+                each = terms.value[c] - node.middle_price[c]
+                if kinds[c] != DIRECT:
+                    each += search.by_z[c] * corners.ahead[corner, kinds[c]]
+                values[corner] += rates[c] * each
+        gained = np.any(values < upper)
+        if values[0] < upper[0]:
+            copy_into(search.best, rates)
+        for corner in range(len(values)):
+            upper[corner] = min(upper[corner], values[corner])
+        if not gained:
+            break
+        multipliers(node, p, s, False, terms, search.program)
+        copy_into(rates, search.program.x)
+
+
+@njit(inner=True, error_model="numpy")
+def _columns(chunks, j, most, prices, corners):
+    """The columns of node j that may be worth their while on an empty node, their kinds and their indices.
+
+    The others stay at 0 in the minimum: they cost, and make all else wait.
+    """
+    sizes = len(most)
+    columns = np.empty(sizes, np.int64)
+    n = 0
+    more = _most_ahead(corners)
+    for c in range(sizes):
+        delay, kind = chunks.mean[j, c], chunks.kind[c]
+        if kind != DIRECT:
+            d = delay - corners.centre[kind]
+            delay = _positive_part(d, chunks.variance[j, c]) - more
+        if most[c] > 0 and prices[c] > delay:
+            columns[n] = c
+            n += 1
+    columns = columns[:n]
+    other = chunks.beside[j].copy()
+    if other[1] <= 0 or other[2] <= 0:
+        # no work has one without the other; less of it only lowers the minimum
+        other[1:] = 0.0
+    node = Columns(
+        other,
+        np.empty((3, n)),
+        np.zeros((1, 3, n)),
+        np.empty(n),
+        np.empty((1, n)),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.zeros((1, n)),
+        np.zeros((1, n)),
+    )
+    kinds = np.empty(n, np.int64)
+    for t in range(n):
+        c = columns[t]
+        for power in range(3):
+            node.moments[power, t] = chunks.moments[power, j, c]
+        node.most[t] = most[c]
+        node.price[0, t] = node.middle_price[t] = prices[c]
+        node.mean[t], node.variance[t] = chunks.mean[j, c], chunks.variance[j, c]
+        kinds[t] = chunks.kind[c]
+    return node, kinds, columns
+
+
+@njit(inner=True, error_model="numpy")
+def _most_ahead(corners):
+    """How much the tangent plane may be below h at the centre of z, at most, s."""
+    most = 0.0
+    for corner in range(len(corners.ahead)):
+        most = max(most, corners.ahead[corner].max())
+    return most
+
+
+@njit(inner=True, error_model="numpy")
+def _positive_part(d, variance):
+    """(d + sqrt(d^2 + V)) / 2 without cancellation where d is far below 0."""
+    root = np.sqrt(d * d + variance)
+    if d > 0:
+        return 0.5 * (d + root)
+    return 0.5 * variance / (root - d) if root > 0 else 0.0
+
+
+@njit(inner=True, error_model="numpy")
+def _terms(node, kinds, p, s, centre, terms, by_z):
+    """Fill in phi of every column at levels, and its slopes by these and by z."""
+    value, by_p, by_s, _ = terms
+    w, q = 1 / p, 1 / s
+    for c in range(len(kinds)):
+        if kinds[c] == DIRECT:
+            value[c], by_p[c], by_s[c], by_z[c] = w + node.mean[c], -w * w, 0.0, 0.0
+            continue
+        d = w + node.mean[c] - centre[kinds[c]]
+        rest = w * w + q + node.variance[c]
+        root = np.sqrt(d * d + rest)
+        value[c] = _positive_part(d, rest)
+        by_p[c] = -0.5 * w * w * (1 + (d + w) / root)
+        by_s[c] = -0.25 * q * q / root
+        by_z[c] = -value[c] / root
