@@ -29,6 +29,7 @@ from ecjax.planning.read_kinds.spread import KindPlan
 _MOST_NODES, _MOST_ENTRIES, _FEWEST = 600_000, 400_000_000, 400
 _MOST_CELLS = 60_000_000  # of nodes' loads, over all evaluations
 _LEVELS = (256, 64, 16, 4, 1)  # times the tolerance: all z are proved to the first before any to the second
+_DEARER = 2.5  # than a direct read at the z of a good plan
 _FAR_ENOUGH = 4.0  # times z of a good plan: not that of any better one
 _NARROW = 1e-4  # width of a rectangle, against the latency, that is not split
 
@@ -69,7 +70,8 @@ class _Boxes:
         self.heap = list[tuple[float, int, tuple[Range, Range]]]()
         full_rate = float(bound.rates[0])
         high_full = bound.latency * bound.total / full_rate if full_rate > 0 else 0.0
-        top = float(np.max(bound.prices(bound.z, [0])[0][:, bound.model.priced.direct]))
+        # dearer than a direct read at any z, with some certainty
+        top = _DEARER * float(np.max(bound.prices(bound.z, [0])[0][:, bound.model.priced.direct]))
         if bound.model.small.nodes.shape[1] > 1:
             # direct reads of several chunks are no way out of a large z
             top = max(top, _FAR_ENOUGH * bound.z[1])

@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.planning.problem import Problem, prices, usable
 from ecjax.planning.read_kinds.model import KindModel
-from ecjax.planning.read_kinds.read_terms import least_sums
+from ecjax.planning.read_kinds.read_terms import Answer, least_sums
 
 MOST_ENTRIES = (
     600_000  # prices that one evaluation compares, where chunks have some or some nodes may hold none
@@ -19,6 +19,7 @@ class _Small(NamedTuple):
 
     direct: np.ndarray
     joined: np.ndarray
+    joined_rate: np.ndarray  # (R,) 1/s, reads
 
 
 class AnyPlacementTerm:
@@ -87,7 +88,7 @@ class AnyPlacementTerm:
         np.add.at(by_width, of, self.by_width)
         self.small_k, self.by_chunk, self.by_width = kinds, by_chunk, by_width
 
-    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
+    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> Answer:
         """See ``ReadTerm``."""
         asked = np.zeros_like(prices)
         columns, total = self.columns, float(self.rate.sum()) * z_full
@@ -98,17 +99,18 @@ class AnyPlacementTerm:
             asked[:, columns.full] = places.T @ self.rate
             asked[:, columns.direct] = loads.direct.sum(axis=0)
             asked[:, columns.joined] = loads.joined.sum(axis=0)
-            return total, asked
+            return Answer(total, asked, float(loads.joined_rate.sum()))
         full = [self._full(prices, split) for split in _SPLITS]
         small = [self._small(prices, z_joined, split) for split in _SPLITS]
         each = np.stack([one[0] + other[0] for one, other in zip(full, small, strict=True)])
-        best = each.argmax(axis=0)
+        best, joined_rate = each.argmax(axis=0), 0.0
         for number in range(len(_SPLITS)):
             mine = best == number
             asked[:, columns.full] += full[number][1][mine].T @ self.rate[mine]
             asked[:, columns.direct] += small[number][1].direct[mine].sum(axis=0)
             asked[:, columns.joined] += small[number][1].joined[mine].sum(axis=0)
-        return total + float(each.max(axis=0).sum()), asked
+            joined_rate += float(small[number][1].joined_rate[mine].sum())
+        return Answer(total + float(each.max(axis=0).sum()), asked, joined_rate)
 
     def _stored(self, part: float) -> np.ndarray:
         """A part of the price of storage at every node, (R, m) s/s."""
@@ -125,7 +127,7 @@ class AnyPlacementTerm:
         columns, m, rows = self.columns, len(prices), len(self.small_k)
         allowed = np.broadcast_to(self.allowed, (rows, m))
         paid = least_sums(np.broadcast_to(self._stored(1 - split), (rows, m)), self.placed)[0]
-        loads = _Small(*np.zeros((2, rows, m, self.by_chunk.shape[1])))
+        loads = _Small(*np.zeros((2, rows, m, self.by_chunk.shape[1])), np.zeros(rows))
         for size, (alone, joined) in enumerate(
             zip(prices[:, columns.direct].T, prices[:, columns.joined].T, strict=True)
         ):
@@ -142,6 +144,7 @@ class AnyPlacementTerm:
             np.put_along_axis(at, order, by_chunk, axis=1)
             cheaper = coded < alone
             loads.direct[:, :, size] = at * ~cheaper
+            loads.joined_rate[:] += np.sum(at * cheaper, axis=1) + self.by_width[:, size].sum(axis=1)
             for k, nodes in taken.items():
                 some = self.small_k == k
                 loads.joined[some, :, size] = (at[some] * cheaper[some]) @ nodes

@@ -1,10 +1,24 @@
 """What reads pay at least, given prices of chunks: on a placement here, wherever chunks are in ``everywhere``."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ecjax.planning.read_kinds.model import KindModel
+
+
+class Answer(NamedTuple):
+    """What reads do, given prices of chunks.
+
+    Attributes:
+        paid: s/s.
+        loads: (m, C) 1/s, of the chunks that they take.
+        joined_rate: 1/s, reads that pay z of joined ones.
+    """
+
+    paid: float
+    loads: np.ndarray
+    joined_rate: float
 
 
 class ReadTerm(Protocol):
@@ -14,8 +28,8 @@ class ReadTerm(Protocol):
     beside: np.ndarray  # (3, m) load, A_2, A_3 of other work that nodes have at least
     entries: int  # prices that a call compares
 
-    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
-        """S/s; and the loads (m, C), 1/s, of these answers.
+    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> Answer:
+        """The cheapest answer.
 
         Args:
             prices: (m, C) s, as in ``PricedChunks``.
@@ -56,7 +70,7 @@ class PlacementTerm:
         of = np.where(nodes >= 0, nodes * sizes + model.small_class[:, None], -1)
         return counted(of, chosen, rate, count * sizes).reshape(count, sizes)
 
-    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> tuple[float, np.ndarray]:
+    def __call__(self, prices: np.ndarray, z_full: float, z_joined: float) -> Answer:
         """See ``ReadTerm``."""
         model, small, priced = self.model, self.model.small, self.model.priced
         asked = np.zeros_like(prices)
@@ -84,7 +98,8 @@ class PlacementTerm:
         )
         asked[:, priced.joined] = self._by_size(small.others, places, small.rate * cheaper)
         asked[:, priced.joined] += self._by_size(self.several, self.several >= 0, small.rate * ~cheaper)
-        return paid + float(small.rate @ np.minimum(direct, coded)), asked
+        joined_rate = float(small.rate @ (cheaper | ~self.alone))
+        return Answer(paid + float(small.rate @ np.minimum(direct, coded)), asked, joined_rate)
 
 
 def least_sums(costs: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

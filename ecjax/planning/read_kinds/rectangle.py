@@ -12,12 +12,16 @@ import numpy as np
 from ecjax.planning.read_kinds.model import KindModel, Loads, Moments, node_work, sojourn
 from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.read_kinds.node_minimum import node_minima as one_size_minima
-from ecjax.planning.read_kinds.read_terms import ReadTerm
+from ecjax.planning.read_kinds.price_model import PriceModel
+from ecjax.planning.read_kinds.read_terms import Answer, ReadTerm
 from ecjax.planning.read_kinds.spread import KindPlan
 from ecjax.queueing import waiting
 
 FAR = 1e9  # s: z of joined reads beyond which nothing is known but that it is large
+_MOST_PRICES = 1200  # that are found by linear programs
+_DEARER = 2  # than a cell of loads is one of levels, for every corner and column
 _ROUNDS = 100  # of better prices
+_WIDEST, _NARROWEST, _WIDTH = 4.0, 0.02, 0.5  # of the box of prices, relative to them
 _HALVING = 15  # rounds without gain after which steps are halved
 
 
@@ -59,6 +63,8 @@ class RectangleBound:
         # as ``node_minimum`` takes them
         alone = [mean[:, 1], variance[:, 1], mean[:, 0], variance[:, 0]]
         self.nodes = np.ascontiguousarray(np.stack([*reads.beside, *small[0], *full[0], *alone]).T)
+        self.cutting = self.most.size <= _MOST_PRICES
+        self.cuts = PriceModel(self.chunks, float(self.rates[0]))
         self.aim(tol)
         self.evaluations = self.cells = 0
         # a kind without reads has no z
@@ -103,8 +109,8 @@ class RectangleBound:
         ]
         return np.argsort(apart, kind="stable")[:3].tolist()
 
-    def dual(self, prices: np.ndarray, corners: Corners, paid_z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The bound at prices at every corner, (Q,) s/s, and a subgradient at the first one, (m, C) 1/s.
+    def dual(self, prices: np.ndarray, corners: Corners, paid_z: np.ndarray) -> tuple[np.ndarray, Answer]:
+        """The bound at prices at every corner, (Q,) s/s, and what reads do at the first one.
 
         Args:
             prices: (m, C) s.
@@ -116,10 +122,11 @@ class RectangleBound:
             nodes, cells = self._one_size(prices, corners)
         else:
             nodes, cells = node_minima(self.chunks, self.most, prices, corners, self.close, self.least)
-        paid, asked = zip(*(self.reads(prices, *each) for each in paid_z.tolist()), strict=True)
+            cells *= _DEARER * len(corners.ahead) * prices.shape[1]
+        answers = [self.reads(prices, *each) for each in paid_z.tolist()]
         self.evaluations += len(paid_z)
         self.cells += cells
-        return nodes + np.array(paid), asked[0] - self.least
+        return nodes + np.array([each.paid for each in answers]), answers[0]
 
     def _one_size(self, prices: np.ndarray, corners: Corners) -> tuple[np.ndarray, int]:
         """As ``node_minima``, where loads have two dimensions."""
@@ -142,30 +149,86 @@ class RectangleBound:
         return float(max(values)) / self.total
 
     def ascend(self, z: tuple[float, float], goal: float, enough: float) -> float:
-        """Better prices at one z, by Polyak's steps towards a goal, s; returns the bound there, s."""
-        there = self._at(z)
+        """Better prices at one z; returns the bound there, s.
+
+        Args:
+            z: s.
+            goal: s, more than which cannot be proved.
+            enough: s, what need not be bettered.
+        """
         plain = self.slopes(z)
         tries = [plain, *self.prices(z, self.near(z))]
-        values = [self.dual(each, *there)[0][0] for each in tries]
-        prices = best_prices = tries[int(np.argmax(values))]
-        best, step, since, goal = -np.inf, 1.0, 0, goal * self.total
+        values = [self._proved(each, z) for each in tries]
+        start = tries[int(np.argmax(values))]
+        search = self._cut if self.cutting else self._climb
+        best, prices = search(z, start, max(values), goal * self.total, enough * self.total)
+        self.mended.append((z, prices - plain))
+        return best / self.total
+
+    def _proved(self, prices: np.ndarray, z: tuple[float, float]) -> float:
+        """The bound at one z, s/s; answers are kept."""
+        corners, paid_z = self._at(z)
+        (value,), answer = self.dual(prices, corners, paid_z)
+        if self.cutting:
+            self.cuts.add(self.least.copy(), answer, prices, tuple(paid_z[0].tolist()))
+        return float(value)
+
+    def _cut(
+        self, z: tuple[float, float], prices: np.ndarray, best: float, goal: float, enough: float
+    ) -> tuple[float, np.ndarray]:
+        """Cutting planes in a box around the best prices, which grows where they keep what they promise."""
+        width, paid_z = _WIDTH, self._at(z)[1][0]
+        settled = 2 * len(self.nodes) * self.close
+        least_width = 0.1 * prices.mean(axis=0)
         for _ in range(_ROUNDS):
-            (value,), slope = self.dual(prices, *there)
+            if best >= enough:
+                break
+            around = width * np.maximum(prices, least_width)
+            if z[1] == FAR:
+                around[:, self.model.priced.joined] = 0.0
+            model = self.cuts.best(
+                z, tuple(paid_z.tolist()), np.maximum(prices - around, 0.0), prices + around
+            )
+            if model is None:
+                break
+            most, better = model
+            if most - best <= settled:
+                if width >= _WIDTH:
+                    break
+                width = _WIDTH
+                continue
+            value = self._proved(better, z)
+            if value > best + 0.1 * (most - best):
+                width = min(2 * width, _WIDEST) if value > best + 0.5 * (most - best) else width
+                best, prices = value, better
+            else:
+                width = max(0.6 * width, _NARROWEST)
+        return best, prices
+
+    def _climb(
+        self, z: tuple[float, float], prices: np.ndarray, best: float, goal: float, enough: float
+    ) -> tuple[float, np.ndarray]:
+        """Polyak's steps along subgradients towards a goal."""
+        there = self._at(z)
+        best_prices, best, step, since = prices, -np.inf, 1.0, 0
+        for _ in range(_ROUNDS):
+            (value,), answer = self.dual(prices, *there)
+            slope = answer.loads - self.least
             since += 1
             if value > best + 1e-6 * goal:
-                best, best_prices, since = value, prices, 0
-            if best >= enough * self.total or not slope.any():
+                best, best_prices, since = float(value), prices, 0
+            if best >= enough or not slope.any():
                 break
             if since == _HALVING:
                 prices, step, since = best_prices, 0.5 * step, 0
                 if step < 1e-2:
                     break
-                (value,), slope = self.dual(prices, *there)
+                (value,), answer = self.dual(prices, *there)
+                slope = answer.loads - self.least
             prices = np.maximum(prices + step * (goal - value) / float(np.sum(slope * slope)) * slope, 0.0)
             if z[1] == FAR:
                 prices[:, self.model.priced.joined] = 0.0
-        self.mended.append((z, best_prices - plain))
-        return float(best) / self.total
+        return best, best_prices
 
     def __call__(self, full: Range, joined: Range, enough: float = np.inf) -> float:
         """No more than the latency of any plan with z within these ranges, s; looked for until it is ``enough``."""
