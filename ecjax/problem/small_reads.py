@@ -121,18 +121,14 @@ def data_chunks(stored: np.ndarray, probabilities: np.ndarray, rows: Rows, files
     return padded_nodes(stored & (rank < k[:, None]))
 
 
-def chunk_work(traffic: SmallTraffic, rows: Rows, most: int) -> np.ndarray | None:
+def chunk_work(traffic: SmallTraffic, rows: Rows, most: int) -> np.ndarray:
     """Small reads of every data chunk, all direct: rates times sizes to the power of 0..3, (R, K, 4).
-
-    None where each file's are read alike.
 
     Args:
         traffic: of the files.
         rows: of the files.
         most: K.
     """
-    if np.all((traffic.rate == 0) | (traffic.chunk < 0) | (traffic.width == traffic.k)):
-        return None
     of_file = rows.row_of_file
     chunk = np.arange(most)
     begins = np.maximum(traffic.chunk, 0)[:, None]
@@ -147,17 +143,21 @@ def chunk_work(traffic: SmallTraffic, rows: Rows, most: int) -> np.ndarray | Non
     return work
 
 
-def with_listed_nodes(data: np.ndarray, rows: Rows, files: pa.Table, names: pa.Array) -> np.ndarray:
-    """Data chunks of rows whose files list their nodes on the first k of them, as (R, K)."""
+def with_listed_nodes(
+    data: np.ndarray, rows: Rows, files: pa.Table, names: pa.Array
+) -> tuple[np.ndarray, np.ndarray]:
+    """Data chunks of rows whose files list their nodes on the first k of them, (R, K), and which rows these are."""
+    has_list = np.zeros(len(data), bool)
     if "nodes" not in files.column_names:
-        return data
+        return data, has_list
     of_file = rows.row_of_file
     data, k = data.copy(), code_k(files).astype(np.int64)
     for file, listed in enumerate(files["nodes"].combine_chunks()):
         if listed.is_valid:
             node = index_in(pa.chunked_array([listed.values]), names)
             data[of_file[file], : k[file]] = node[: k[file]]
-    return data
+            has_list[of_file[file]] = True
+    return data, has_list
 
 
 def chunk_reads(traffic: SmallTraffic, rows: Rows, data: np.ndarray, stored: np.ndarray) -> ChunkReads:

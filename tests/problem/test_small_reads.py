@@ -135,10 +135,11 @@ def test_files_of_a_group_that_read_alike_are_one():
 
 def test_listed_nodes_say_which_chunks_hold_data():
     table = files(nodes=[["d", "b", "a"], None, None])
-    data = with_listed_nodes(
+    data, listed = with_listed_nodes(
         np.array([[0, 1], [0, 1], [2, 3]]), placement_rows(table), table, pa.array(list("abcd"))
     )
     assert data.tolist() == [[3, 1], [0, 1], [2, 3]]
+    assert listed.tolist() == [True, False, False]
 
 
 def test_nodes_to_decode_from_leave_out_the_one_whose_chunk_is_read():

@@ -126,7 +126,8 @@ def _end_of_edge(cost, first, second, most, i, j, a, b, along_a, along_b, rise):
             # next to parallel to the column that stays (a size's reads and writes are): no basis together
             if abs(slope) <= 1e-10 * (abs(along_a) * a_c + abs(along_b) * b_c):
                 continue
-            reduced = a * a_c + b * b_c + (cost[c] if c < n else 0.0)
+            # rounded as in ``solve``: a column next to the kink is on one side of it for both
+            reduced = (cost[c] if c < n else 0.0) + a * a_c + b * b_c
             if (reduced >= 0 and slope > 0) or (reduced < 0 and slope < 0):
                 continue
             length = -reduced / slope

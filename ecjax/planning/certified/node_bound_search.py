@@ -11,6 +11,7 @@ from ecjax.planning.certified.node_bound_lp import solve
 
 MOST_TURNS = 20  # of the descent from rates that are better than the best before
 THINNEST = 16.0  # ratio of a cell's sides, in logarithms
+APART = 1e-13
 FIXED = (0.0, 0.0, 0.0, 0.0)  # multipliers that do not change with the levels
 
 
@@ -98,7 +99,7 @@ def _branch(node, cell, z, rate, alone, tol, limited, upper, terms, program, bes
 
 @njit(inner=True)
 def side_to_halve(cell, of_p, of_s):
-    """Whether to split a cell across g (1) or p (0), by what a relative change of p and of s would change, twice over."""
+    """Whether to split a cell across g (1) or p (0), by what relative changes of p and s would change, twice over."""
     of_p, of_g = of_p + of_s, of_s
     wide = np.log(cell[1] / cell[0]) if cell[0] > 0 else 4.0
     deep = np.log(cell[3] / cell[2])
@@ -112,7 +113,9 @@ def multipliers(node, p, s, alone, terms, program):
     n, reads = len(node.most), len(node.mean)
     for c in range(n):
         m_1 = node.moments[0, c]
-        program.cost[c] = (terms.value[c] if c < reads else 0.0) - node.middle_price[c]
+        delay, price = terms.value[c] if c < reads else 0.0, node.middle_price[c]
+        # columns that are alike must not be equal: the simplex method would exchange them for ever
+        program.cost[c] = delay - price + APART * c * (abs(delay) + abs(price))
         program.first[c] = m_1 + 0.5 * p * node.moments[1, c]
         program.second[c] = 0.0 if alone else m_1 + s * node.moments[2, c] / 3
     free = 1 - node.background[0]

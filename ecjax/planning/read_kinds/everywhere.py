@@ -26,9 +26,9 @@ class AnyPlacementTerm:
     """Least prices of reads and chunks over all placements of a problem's rows.
 
     Full reads of a row take the k cheapest nodes, small ones of one size the cheapest k as data chunks, the most read
-    chunk on the cheapest; those of several chunks take as many of the cheapest; degraded ones any k other nodes. That all
-    share the chunks of one placement is left aside, but for the price of storage, which is divided between full and small
-    reads. Limits per site and node are left aside too.
+    chunk on the cheapest; those of several chunks take as many of the cheapest; degraded ones any k other nodes. That
+    all share the chunks of one placement is left aside, but for the price of storage, which is divided between full and
+    small reads. Limits per site and node are left aside too.
     """
 
     def __init__(self, model: KindModel, problem: Problem, theta: float) -> None:
@@ -51,9 +51,7 @@ class AnyPlacementTerm:
         np.add.at(by_chunk, (of[0][alone], of[1][alone], small.chunk[alone]), small.rate[alone])
         self.by_chunk = -np.sort(-by_chunk, axis=2)
         self.by_width = np.zeros((problem.rows, sizes, width + 1))  # reads of several chunks
-        np.add.at(
-            self.by_width, (of[0][~alone], of[1][~alone], small.width[~alone]), small.rate[~alone]
-        )
+        np.add.at(self.by_width, (of[0][~alone], of[1][~alone], small.width[~alone]), small.rate[~alone])
         reads = self.rate.sum(axis=0), self.by_chunk.sum(axis=(0, 2)), self.by_width.sum(axis=(0, 2))
         self.most = np.tile(np.concatenate([reads[0], reads[1], reads[1] + reads[2]]), (m, 1))
         floor = np.rint(np.asarray(problem.floor)).astype(np.int64)
@@ -127,7 +125,8 @@ class AnyPlacementTerm:
         columns, m, rows = self.columns, len(prices), len(self.small_k)
         allowed = np.broadcast_to(self.allowed, (rows, m))
         paid = least_sums(np.broadcast_to(self._stored(1 - split), (rows, m)), self.placed)[0]
-        loads = _Small(*np.zeros((2, rows, m, self.by_chunk.shape[1])), np.zeros(rows))
+        shape = rows, m, self.by_chunk.shape[1]
+        loads = _Small(np.zeros(shape), np.zeros(shape), np.zeros(rows))
         for size, (alone, joined) in enumerate(
             zip(prices[:, columns.direct].T, prices[:, columns.joined].T, strict=True)
         ):

@@ -5,9 +5,9 @@
 c a kind and size of chunks: phi_c is the sojourn's mean where a direct read is of one chunk, else h of ``node_minimum``
 with the z of its kind. The levels of the node's wait are searched as in ``certified.node_bound``, which says why the
 bounds hold. For z within a rectangle there is one partition of the levels into cells: h is convex in the levels and z
-together, so that its tangent plane at a cell's centre and the middle of z is below it; for levels, rates and multipliers
-that a cell has the plane is affine in z, and the least of a cell concave. So is the sum of such nodes' minima: over the
-rectangle it is least at a corner.
+together, so that its tangent plane at a cell's centre and the middle of z is below it. At fixed levels and rates the
+plane is affine in z, as prices may be, and so the least of a cell is concave in z, as is the sum of the least cells of
+all nodes: over the rectangle it is least at a corner.
 """
 
 import heapq
@@ -53,13 +53,15 @@ class _Search(NamedTuple):
     rates: np.ndarray  # (n,) 1/s, that are tried
     best: np.ndarray  # (n,) 1/s, the best for the first corner
     values: np.ndarray  # (Q,)
+    dearer: np.ndarray  # (Q, n) s
 
 
 class Corners(NamedTuple):
-    """A rectangle of z by kind."""
+    """A rectangle of z by kind, and prices that are affine in z."""
 
     centre: np.ndarray  # (2,) s
     ahead: np.ndarray  # (Q, 2) s, of the centre
+    dearer: np.ndarray  # (Q, m, C) s, how much prices are above those at the centre
 
 
 @njit(error_model="numpy")
@@ -69,7 +71,7 @@ def node_minima(chunks, most, prices, corners, close, least):
     Args:
         chunks: ``Chunks``.
         most: (m, C) largest loads, 1/s.
-        prices: (m, C) s.
+        prices: (m, C) s, at the centre.
         corners: ``Corners``.
         close: s/s, how much less than N a node's bound may be.
         least: (m, C) 1/s, loads to look at first; result: the best that were met for the first corner.
@@ -86,24 +88,30 @@ def node_minima(chunks, most, prices, corners, close, least):
 @njit(inner=True, error_model="numpy")
 def _node_minimum(chunks, j, most, prices, corners, close, least):
     """Of node j, see ``node_minima``; the cell with the least bound is split first."""
-    node, kinds, columns = _columns(chunks, j, most, prices, corners)
+    node, kinds, columns, more = _columns(chunks, j, most, prices, corners)
     count, ends = len(columns), len(corners.ahead)
     low, upper = np.zeros(ends), np.zeros(ends)
     search = _Search(
         Terms(np.empty(count), np.empty(count), np.empty(count), np.zeros((1, count))),
         np.empty(count),
         np.empty(count),
-        Program(np.empty(count), np.empty(count), np.empty(count), np.empty(count), np.array([count, count + 1])),
+        Program(
+            np.empty(count), np.empty(count), np.empty(count), np.empty(count), np.array([count, count + 1])
+        ),
         np.empty(count),
         np.zeros(count),
         np.empty(ends),
+        np.empty((ends, count)),
     )
+    for corner in range(ends):
+        for c in range(count):
+            search.dearer[corner, c] = corners.dearer[corner, j, columns[c]]
     for c in range(count):
         search.rates[c] = least[columns[c]]
     least[:] = 0.0
     if count == 0:
         return low, 1
-    region, beyond = region_of(node, node.moments, node.moments, close, _most_ahead(corners))
+    region, beyond = region_of(node, node.moments, node.moments, close, more)
     low[:] = min(beyond, 0.0)
     _better(node, kinds, corners, search, upper)
     leaves = np.empty((_MOST_CELLS + 2, ends))
@@ -142,8 +150,7 @@ def _bound(node, kinds, cell, corners, close, search, upper, bounds):
     across = 0
     for corner in range(len(bounds)):
         for c in range(len(kinds)):
-            more = 0.0 if kinds[c] == DIRECT else search.by_z[c] * corners.ahead[corner, kinds[c]]
-            search.shifted[c] = terms.value[c] + more
+            search.shifted[c] = terms.value[c] + _at_corner(search, kinds, c, corners, corner)
         a, b = multipliers(node, p, s, False, there, program)
         slopes = multiplier_slopes(node, there, p, s, a, b, program.basis, False)
         work = work_of(node, x)
@@ -165,6 +172,15 @@ def _bound(node, kinds, cell, corners, close, search, upper, bounds):
     return across
 
 
+@njit(inner=True)
+def _at_corner(search, kinds, c, corners, corner):
+    """What a chunk of a column costs more at a corner than at the centre, as the tangent plane says."""
+    more = -search.dearer[corner, c]
+    if kinds[c] != DIRECT:
+        more += search.by_z[c] * corners.ahead[corner, kinds[c]]
+    return more
+
+
 @njit(inner=True, error_model="numpy")
 def _better(node, kinds, corners, search, upper):
     """Lower the least values at the corners by rates, and by those that follow from their levels, and from theirs."""
@@ -178,9 +194,7 @@ def _better(node, kinds, corners, search, upper):
         for corner in range(len(values)):
             values[corner] = 0.0
             for c in range(len(kinds)):
-                each = terms.value[c] - node.middle_price[c]
-                if kinds[c] != DIRECT:
-                    each += search.by_z[c] * corners.ahead[corner, kinds[c]]
+                each = terms.value[c] - node.middle_price[c] + _at_corner(search, kinds, c, corners, corner)
                 values[corner] += rates[c] * each
         gained = np.any(values < upper)
         if values[0] < upper[0]:
@@ -197,18 +211,23 @@ def _better(node, kinds, corners, search, upper):
 def _columns(chunks, j, most, prices, corners):
     """The columns of node j that may be worth their while on an empty node, their kinds and their indices.
 
-    The others stay at 0 in the minimum: they cost, and make all else wait.
+    The others stay at 0 in the minimum: they cost, and make all else wait. Also by how much a chunk may cost less than
+    at the centre, s.
     """
     sizes = len(most)
     columns = np.empty(sizes, np.int64)
     n = 0
-    more = _most_ahead(corners)
+    most_less = 0.0
     for c in range(sizes):
         delay, kind = chunks.mean[j, c], chunks.kind[c]
         if kind != DIRECT:
-            d = delay - corners.centre[kind]
-            delay = _positive_part(d, chunks.variance[j, c]) - more
-        if most[c] > 0 and prices[c] > delay:
+            delay = _positive_part(delay - corners.centre[kind], chunks.variance[j, c])
+        less = 0.0
+        for corner in range(len(corners.ahead)):
+            ahead = 0.0 if kind == DIRECT else max(corners.ahead[corner, kind], 0.0)
+            less = max(less, ahead + corners.dearer[corner, j, c])
+        most_less = max(most_less, less)
+        if most[c] > 0 and prices[c] + less > delay:
             columns[n] = c
             n += 1
     columns = columns[:n]
@@ -237,16 +256,7 @@ def _columns(chunks, j, most, prices, corners):
         node.price[0, t] = node.middle_price[t] = prices[c]
         node.mean[t], node.variance[t] = chunks.mean[j, c], chunks.variance[j, c]
         kinds[t] = chunks.kind[c]
-    return node, kinds, columns
-
-
-@njit(inner=True, error_model="numpy")
-def _most_ahead(corners):
-    """How much the tangent plane may be below h at the centre of z, at most, s."""
-    most = 0.0
-    for corner in range(len(corners.ahead)):
-        most = max(most, corners.ahead[corner].max())
-    return most
+    return node, kinds, columns, most_less
 
 
 @njit(inner=True, error_model="numpy")

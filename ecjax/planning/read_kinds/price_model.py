@@ -1,9 +1,9 @@
 """What prices may prove, from above, by all the answers of nodes and reads to earlier prices: cutting planes.
 
-Whatever loads x a node was met at, its least latency minus p . x is no more than that of these loads, whatever the prices
-p; so is what reads pay no more than the price of any answer of theirs. The least of these is concave and piecewise linear
-in the prices, and a linear program finds the prices for which it is largest. Answers serve every z: only what they cost
-changes with it.
+The least of a node's latency minus p . x is no more than its value at any loads x, whatever the prices p are, and what
+reads pay no more than the price of any answer of theirs. The least of those that were met is concave and piecewise
+linear in the prices; a linear program finds the prices for which it is largest. Answers serve every z: only what they
+cost changes with it.
 """
 
 from collections import deque

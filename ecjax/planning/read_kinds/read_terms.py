@@ -81,15 +81,13 @@ class PlacementTerm:
             each = np.einsum("rnf,rf->rn", prices[:, priced.full][nodes], self.rate)
             costs, places = least_sums(np.where(nodes >= 0, each, np.inf), model.full_k)
             paid += float(costs.sum())
-            for size, column in enumerate(range(priced.full.stop)):
-                asked[:, column] = counted(nodes, places, self.rate[:, size], len(prices))
+            for column in range(priced.full.stop):
+                asked[:, column] = counted(nodes, places, self.rate[:, column], len(prices))
         size = model.small_class
         alone_price, joined_price = prices[:, priced.direct], prices[:, priced.joined]
         others = np.where(small.others >= 0, joined_price[small.others, size[:, None]], np.inf)
         costs, places = least_sums(others, small.k)
-        several = np.sum(
-            np.where(self.several >= 0, joined_price[self.several, size[:, None]], 0.0), axis=1
-        )
+        several = np.sum(np.where(self.several >= 0, joined_price[self.several, size[:, None]], 0.0), axis=1)
         direct = np.where(self.alone, alone_price[small.node, size], z_joined + several)
         coded = z_joined + costs
         cheaper = coded < direct

@@ -103,17 +103,17 @@ class RectangleBound:
 
     def near(self, z: tuple[float, float]) -> list[int]:
         """Which three of ``mended`` are nearest to these z."""
-        ends = [np.minimum(each, 2 * self.latency) for each in z]
-        apart = [
-            np.hypot(*(np.subtract(np.minimum(there, 2 * self.latency), ends))) for there, _ in self.mended
-        ]
+        # those that are far apart beyond where z matters are alike
+        most = 2 * max(self.latency, self.far if self.far < FAR else 0.0)
+        ends = np.minimum(z, most)
+        apart = [np.hypot(*np.subtract(np.minimum(there, most), ends)) for there, _ in self.mended]
         return np.argsort(apart, kind="stable")[:3].tolist()
 
     def dual(self, prices: np.ndarray, corners: Corners, paid_z: np.ndarray) -> tuple[np.ndarray, Answer]:
         """The bound at prices at every corner, (Q,) s/s, and what reads do at the first one.
 
         Args:
-            prices: (m, C) s.
+            prices: (m, C) s, at the centre.
             corners: of z.
             paid_z: (Q, 2) s, that full and joined reads pay.
         """
@@ -123,7 +123,10 @@ class RectangleBound:
         else:
             nodes, cells = node_minima(self.chunks, self.most, prices, corners, self.close, self.least)
             cells *= _DEARER * len(corners.ahead) * prices.shape[1]
-        answers = [self.reads(prices, *each) for each in paid_z.tolist()]
+        answers = [
+            self.reads(prices + more, *each)
+            for more, each in zip(corners.dearer, paid_z.tolist(), strict=True)
+        ]
         self.evaluations += len(paid_z)
         self.cells += cells
         return nodes + np.array([each.paid for each in answers]), answers[0]
@@ -135,13 +138,15 @@ class RectangleBound:
         for corner in reversed(range(len(total))):
             ahead = corners.ahead[corner]
             z = np.array([corners.centre[0], ahead[0], corners.centre[1], ahead[1]])
-            total[corner], steps = one_size_minima(self.nodes, most, prices, z, self.close, self.least)
+            there = prices + corners.dearer[corner]
+            total[corner], steps = one_size_minima(self.nodes, most, there, z, self.close, self.least)
             cells += steps
         return total, cells
 
     def _at(self, z: tuple[float, float]) -> tuple[Corners, np.ndarray]:
         """One z as a rectangle, and what reads pay; at ``FAR`` joined ones take no less than the others, at most."""
-        return Corners(np.array(z), np.zeros((1, 2))), np.array([[z[0], min(z[1], self.far)]])
+        corners = Corners(np.array(z), np.zeros((1, 2)), np.zeros((1, *self.most.shape)))
+        return corners, np.array([[z[0], min(z[1], self.far)]])
 
     def at(self, z: tuple[float, float]) -> float:
         """The bound at one z, s."""
@@ -158,14 +163,14 @@ class RectangleBound:
         """
         plain = self.slopes(z)
         tries = [plain, *self.prices(z, self.near(z))]
-        values = [self._proved(each, z) for each in tries]
+        values = [self.proved(each, z) for each in tries]
         start = tries[int(np.argmax(values))]
         search = self._cut if self.cutting else self._climb
         best, prices = search(z, start, max(values), goal * self.total, enough * self.total)
         self.mended.append((z, prices - plain))
         return best / self.total
 
-    def _proved(self, prices: np.ndarray, z: tuple[float, float]) -> float:
+    def proved(self, prices: np.ndarray, z: tuple[float, float]) -> float:
         """The bound at one z, s/s; answers are kept."""
         corners, paid_z = self._at(z)
         (value,), answer = self.dual(prices, corners, paid_z)
@@ -176,7 +181,7 @@ class RectangleBound:
     def _cut(
         self, z: tuple[float, float], prices: np.ndarray, best: float, goal: float, enough: float
     ) -> tuple[float, np.ndarray]:
-        """Cutting planes in a box around the best prices, which grows where they keep what they promise."""
+        """Cutting planes, in a box around the best prices that grows where the model of them is right."""
         width, paid_z = _WIDTH, self._at(z)[1][0]
         settled = 2 * len(self.nodes) * self.close
         least_width = 0.1 * prices.mean(axis=0)
@@ -197,7 +202,7 @@ class RectangleBound:
                     break
                 width = _WIDTH
                 continue
-            value = self._proved(better, z)
+            value = self.proved(better, z)
             if value > best + 0.1 * (most - best):
                 width = min(2 * width, _WIDEST) if value > best + 0.5 * (most - best) else width
                 best, prices = value, better
@@ -240,13 +245,29 @@ class RectangleBound:
         ahead = paid - middle
         if beyond:
             ahead[:, 1] = 0.0
+        same, change = np.zeros((len(ahead), *self.most.shape)), self._change(middle, ahead)
+        most = np.abs(change).max(axis=0)
         best = -np.inf
         for prices in self.prices(middle, self.near(middle)):
-            value = self.dual(prices, Corners(np.array(middle), ahead), paid)[0].min()
-            best = max(best, float(value))
-            if best >= enough * self.total:
-                break
+            # of no price more than all of it: slopes say little about what is far
+            part = np.minimum(1.0, prices / np.maximum(most, 1e-300))
+            for dearer in (part * change, same):
+                value = self.dual(prices, Corners(np.array(middle), ahead, dearer), paid)[0].min()
+                best = max(best, float(value))
+                if best >= enough * self.total:
+                    return best / self.total
         return best / self.total
+
+    def _change(self, middle: tuple[float, float], ahead: np.ndarray) -> np.ndarray:
+        """How prices change to the corners (Q, 2) of a rectangle of z, (Q, m, C) s: along a plane, as the slopes do."""
+        change = np.zeros((len(ahead), *self.most.shape))
+        for kind, far in enumerate(np.abs(ahead).max(axis=0).tolist()):
+            if far > 0:
+                low, high = list(middle), list(middle)
+                low[kind], high[kind] = middle[kind] - far, middle[kind] + far
+                rise = (self.slopes((high[0], high[1])) - self.slopes((low[0], low[1]))) / (2 * far)
+                change += ahead[:, kind, None, None] * rise
+        return change
 
 
 def _latency_at(loads: Loads, moments: Moments, z_full: float, z_joined: float) -> jax.Array:

@@ -10,25 +10,29 @@ import pyarrow as pa
 
 from ecjax.model import Evaluation
 from ecjax.planning import Problem, Solution
-from ecjax.planning.problem import EVALUATE, NODE_WORK
+from ecjax.planning.problem import EVALUATE
 from ecjax.planning.read_kinds import KindModel, KindPlan, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import MOST_ENTRIES, AnyPlacementTerm
-from ecjax.planning.read_kinds.hot_chunks import with_hot_chunks_apart
-from ecjax.planning.read_kinds.model import at_nodes, small_work
+from ecjax.planning.read_kinds.model import small_work
 from ecjax.predict.kind_latencies import KindEstimates, SmallBounds, kind_estimates, small_bounds
 from ecjax.predict.node_loads import node_loads
 from ecjax.predict.plan_estimates import within_bound
 from ecjax.predict.workload import node_laws
 from ecjax.problem.arrays import code_k
 from ecjax.problem.identity import Identity
-from ecjax.problem.small_reads import ChunkReads, chunk_reads, chunk_work, data_chunks, with_listed_nodes
+from ecjax.problem.small_reads import ChunkReads
 from ecjax.studies.optimize import rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.case import Case, laws_of
+from ecjax.studies.optimize.kinds_spread import Placed, at_all_nodes, spread_in_turn
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _GAP, _FULL_GAP = 1e-3, 5e-3  # that a bound is searched to, without and with full reads
+_MOST_TURNS, _WORTH_A_TURN = 12, 1e-3  # of placing data chunks and spreading reads; relative gain
+_FULL_WAITS = (
+    0.5  # of a chunk of a full read against one of a small read: the last of k is what is waited for
+)
 
 
 class KindRun(NamedTuple):
@@ -65,22 +69,15 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
         plan: made for files with the work of small reads counted as that of full ones, without a lane axis.
     """
     assert case.small is not None
-    lane, names = case.lane(item.lane), case.names
+    lane = case.lane(item.lane)
     problem, stored = case.problem_of(lane), np.asarray(plan.stored)
     probabilities = np.asarray(plan.probabilities)
-    data = data_chunks(stored, probabilities, names.rows, case.files)
     traffic = case.small.scaled(lane.rate_scale, lane.size_scale)
-    work = chunk_work(traffic, names.rows, data.shape[1])
-    if work is not None:
-        beside = np.asarray(NODE_WORK(problem, jnp.asarray(probabilities), jnp.asarray(stored, float)))
-        data = with_hot_chunks_apart(data, stored, work, np.asarray(problem.nodes.service), beside)
-    if options.fixed_groups:
-        data = with_listed_nodes(data, names.rows, case.files, names.nodes)
-    reads = chunk_reads(traffic, names.rows, data, stored)
-    model = KindModel(problem, stored, reads.reads)
-    direct = plan_kinds(model, probabilities, 0.0)
-    chosen = direct if options.read_kinds == "direct" else plan_kinds(model, probabilities)
-    full = _everywhere(model, chosen.full)
+    data, reads, model, chosen = spread_in_turn(
+        options, case, problem, traffic, Placed(stored, probabilities)
+    )
+    direct = chosen if options.read_kinds == "direct" else plan_kinds(model, probabilities, 0.0)
+    full = at_all_nodes(model, chosen.full)
     beside = small_work(model, chosen.degraded)
     problem = replace(
         problem, nodes=replace(problem.nodes, background=problem.nodes.background + jnp.asarray(beside))
@@ -107,11 +104,6 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
                 columns["estimated_mean_s"] = within_bound(columns["estimated_mean_s"], bound)
     chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.joined.sum(axis=0)
     return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, np.asarray(chunks))
-
-
-def _everywhere(model: KindModel, full: np.ndarray) -> np.ndarray:
-    """Probabilities (R, m) of those at the nodes with chunks, (R, N)."""
-    return np.clip(at_nodes(model.full_nodes, full, model.problem.nodes.count), 0.0, 1.0)
 
 
 def _together(

@@ -45,6 +45,46 @@ def small_reads(stored, row, chunk, node, k, rate, size=1.0) -> SmallReads:
     return SmallReads(row, np.asarray(chunk), nodes, others, (k * one).astype(int), rate, size * one)
 
 
+def of_any_sizes(model: KindModel, full, degraded, z_grid) -> float:
+    """Mean latency bound of a plan whose chunks have any sizes, s, as ``direct_formula``.
+
+    Args:
+        model: small reads of one chunk each; every file its own row.
+        full: (R, m) probabilities of full reads.
+        degraded: (T, m) x.
+        z_grid: s.
+    """
+    small, files = model.small, model.problem.files
+    service = np.asarray(model.problem.nodes.service)
+    share = degraded.sum(axis=1) / small.k
+    kinds = []  # kind, size, chunks 1/s at every node
+    for row, (rate, size) in enumerate(
+        zip(np.asarray(files.rate), np.asarray(files.chunk_bytes), strict=True)
+    ):
+        kinds.append(("full", size, rate * full[row]))
+    for read in range(small.number):
+        direct = np.zeros(service.shape[2])
+        direct[small.node[read]] = small.rate[read] * (1 - share[read])
+        kinds += [("direct", small.size[read], direct)]
+        kinds += [("joined", small.size[read], small.rate[read] * degraded[read])]
+    moments = [np.einsum("npm,p->nm", service, size ** np.arange(4.0)) for _, size, _ in kinds]
+    sums = sum(each * chunks for each, (_, _, chunks) in zip(moments, kinds, strict=True))
+    if sums[0].max() >= 1:
+        return np.inf
+    wait = sums[1] / (2 * (1 - sums[0]))
+    variance = sums[2] / (3 * (1 - sums[0])) + wait**2
+    total = 0.0
+    for kind, rate in (("full", np.sum(files.rate)), ("joined", small.rate @ share), ("direct", 0.0)):
+        value = rate * z_grid
+        for each, (which, _, chunks) in zip(moments, kinds, strict=True):
+            d = each[0] + wait - (0.0 if kind == "direct" else z_grid[:, None])
+            spread = each[1] - each[0] ** 2 + variance
+            one = d if kind == "direct" else 0.5 * (d + np.sqrt(d * d + spread))
+            value = value + (which == kind) * (one @ chunks)
+        total += float(np.min(value))
+    return total / float(np.sum(files.rate) + small.rate.sum())
+
+
 def one_hot_node(hot: float, others: float, slower: float = 1.0) -> KindModel:
     """Section 5 of the durability document: eight nodes of 0.006 + Exp(0.004) s, k = 4, reads of one chunk per node."""
     factor = np.array([slower, *[1.0] * 7])

@@ -1,23 +1,31 @@
 """Read kinds: the worked example of the document, brute force over tiny plans, and bounds below all of them."""
 
 import itertools
+from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from planning.read_kinds.kind_models import (
     direct_formula,
     nodes_of,
+    of_any_sizes,
     one_hot_node,
     problem_of,
     small_reads,
     with_prices,
 )
 
+from ecjax.planning.problem import prepare
 from ecjax.planning.read_kinds import KindModel, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
 from ecjax.planning.read_kinds.model import few_sizes
+from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.read_kinds.node_minimum import node_minimum
+from ecjax.planning.read_kinds.price_model import PriceModel
+from ecjax.planning.read_kinds.read_terms import PlacementTerm
+from ecjax.planning.read_kinds.rectangle import RectangleBound
 from ecjax.planning.read_kinds.spread import prices_at
 
 HOT, SLOW = (92.0, 30.0), (18.0, 30.0, 5.0)
@@ -246,10 +254,109 @@ def test_many_sizes_are_gathered_into_few_that_keep_the_bytes():
     assert few[of].tolist() == [3.0, 1.0, 3.0]
 
 
-def test_reads_of_two_sizes_have_no_bound(hot):
-    small = hot.small._replace(size=np.arange(1.0, 9.0))
-    model = KindModel(hot.problem, hot.stored, small)
+def of_sizes(seed, full_sizes, small_sizes):
+    """As ``tiny``, each file and each small read with a size of its own."""
+    model = tiny(seed, 5.0)
+    files = replace(model.problem.files, chunk_bytes=jnp.asarray(full_sizes))
+    small = model.small._replace(size=np.asarray(small_sizes), rate=0.5 * model.small.rate)
+    return KindModel(prepare(model.problem.nodes, files), model.stored, small)
+
+
+@pytest.mark.parametrize(("seed", "full_sizes"), [(0, (4.0, 9.0)), (1, (5.0, 5.0))])
+def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed, full_sizes):
+    model = of_sizes(seed, full_sizes, (1.0, 3.0, 3.0, 0.5))
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    x = np.zeros((4, 4))
+    np.put_along_axis(x, model.small.others, plan.degraded, axis=1)
+    full = np.zeros((2, 4))
+    np.put_along_axis(full, model.full_nodes, plan.full, axis=1)
+    again = of_any_sizes(model, full, x, Z)
+    assert plan.latency == pytest.approx(again, rel=1e-4)
+    least = lower_bound(model, plan, 1e-2)
+    assert 0.95 * plan.latency <= least <= plan.latency * (1 + 1e-9)
+    everywhere = lower_bound(model, plan, 1e-2, None, AnyPlacementTerm(model, model.problem, 0.0))
+    assert 0.5 * plan.latency <= everywhere <= least * (1 + 1e-2)
+    random, best = np.random.default_rng(seed), np.inf
+    for _ in range(400):
+        shares = random.choice([0.0, 0.0, 0.1, 0.3, 1.0], 4)
+        x = np.zeros((4, 4))
+        np.put_along_axis(x, model.small.others, np.repeat(shares[:, None], 2, axis=1), axis=1)
+        for row in range(2):
+            some = 1 - random.dirichlet((1.0, 1.0, 1.0))
+            full[row, model.full_nodes[row]] = some
+        best = min(best, of_any_sizes(model, full, x, Z[::4]))
+    assert plan.latency <= best * (1 + 1e-3)
+
+
+def test_more_sizes_than_the_model_has_have_no_bound(hot):
+    small = small_reads(
+        hot.stored, np.repeat(np.arange(8), 2), np.zeros(16, int), np.repeat(np.arange(8), 2), 4, [9.0] * 16
+    )
+    model = KindModel(hot.problem, hot.stored, small._replace(size=np.arange(1.0, 17.0)))
     assert lower_bound(model, plan_kinds(model, np.full((8, 8), 0.5)), 1e-2) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_node_minimum_of_many_sizes_is_close_below_that_of_one(seed):
+    """The same size in several classes, at every corner of a rectangle of z, as by loads; and below random loads."""
+    random = np.random.default_rng(seed)
+    means = np.sort(random.uniform(0.005, 0.04, 2))
+    scv = random.uniform(0.3, 1.5)
+    small, full = ([mean, (1 + scv) * mean**2, 6 * mean**3] for mean in means)
+    steady = [means[0], scv * means[0] ** 2, means[1], scv * means[1] ** 2]
+    node = np.array([0.1, 0.001, 0.0001, *small, *full, *steady])
+    most, price = random.uniform(5.0, 40.0, 3), random.uniform(0.5, 4.0, 3) * means[[1, 0, 0]]
+    centre, width = np.array([means[1], means[0]]), random.uniform(0.05, 0.3, 2) * means[::-1]
+    ahead = np.array(list(itertools.product(*np.stack([-width, width], axis=1))))
+    close = 1e-4 * means[0] * most.sum()
+    # every class twice, half of its chunks each
+    moments = np.array([full, small, small] * 2).T[:, None]
+    mean, variance = moments[0], moments[1] - moments[0] ** 2
+    chunks = Chunks(moments, mean, variance, np.array([0, DIRECT, 1] * 2), node[None, :3].copy())
+    corners, least = Corners(centre, ahead, np.zeros((4, 1, 6))), np.zeros((1, 6))
+    bounds, _ = node_minima(
+        chunks, np.tile(most / 2, 2)[None], np.tile(price, 2)[None], corners, close, least
+    )
+    for corner in range(4):
+        z = np.array([centre[0], ahead[corner, 0], centre[1], ahead[corner, 1]])
+        one, _ = node_minimum(node, most[[1, 2, 0]], price, z, close, np.zeros(3))
+        assert bounds[corner] <= one + close
+        # where z ends above the centre more waiting than the loads bring may look cheaper
+        tight = np.all(ahead[corner] < 0)
+        assert bounds[corner] >= one - (close if tight else 0.1 * abs(one))
+    model = PriceModel(chunks, 0.0)
+    loads = random.uniform(0, 1, (2000, 1, 6)) * np.tile(most / 2, 2)
+    loads *= random.uniform(0, 1, (2000, 1, 1))
+    stable = loads[:, 0] @ moments[0, 0] + 0.1 < 1
+    value = model.latency(loads[stable], tuple(centre))[:, 0] - loads[stable][:, 0] @ np.tile(price, 2)
+    at_centre, _ = node_minima(
+        chunks,
+        np.tile(most / 2, 2)[None],
+        np.tile(price, 2)[None],
+        Corners(centre, np.zeros((1, 2)), np.zeros((1, 1, 6))),
+        close,
+        least,
+    )
+    assert at_centre[0] <= value.min() + 1e-12
+    there = np.array([centre[0], 0.0, centre[1], 0.0])
+    one, _ = node_minimum(node, most[[1, 2, 0]], price, there, close, np.zeros(3))
+    assert abs(at_centre[0] - one) <= close
+    assert np.sum(least) >= 0 and np.all(least <= np.tile(most / 2, 2) * (1 + 1e-12))
+
+
+def test_no_prices_prove_more_than_the_model_of_them_says(hot):
+    plan = plan_kinds(hot, np.full((8, 8), 0.5))
+    bound = RectangleBound(hot, plan, PlacementTerm(hot), 1e-3, plan.latency)
+    random, z = np.random.default_rng(0), bound.z
+    tries = bound.slopes(z) * random.uniform(0.7, 1.4, (8, 8, 3))
+    proved = [bound.proved(each, z) for each in tries]
+    paid = bound.cuts.full_rate * z[0], z[1]
+    most, prices = bound.cuts.best(z, paid, np.zeros((8, 3)), np.full((8, 3), 1.0))
+    assert max(proved) <= most + 1e-9
+    again = bound.proved(prices, z)
+    assert again <= most + 1e-9
+    for each, value in zip(tries, proved, strict=True):
+        assert bound.cuts.best(z, paid, each, each)[0] == pytest.approx(value, rel=1e-3)
 
 
 def test_files_without_redundancy_are_read_directly():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ecjax.planning.read_kinds.hot_chunks import with_hot_chunks_apart
+from ecjax.planning.read_kinds.data_nodes import OtherWork, moved, with_hot_chunks_apart
 
 
 def service_of(means) -> np.ndarray:
@@ -21,6 +21,10 @@ def service_of(means) -> np.ndarray:
 def work_of(rates) -> np.ndarray:
     """Reads of one byte each, (R, K, 4)."""
     return np.repeat(np.asarray(rates, float)[:, :, None], 4, axis=2)
+
+
+def nothing_waits(sums) -> OtherWork:
+    return OtherWork(np.asarray(sums), np.zeros(np.shape(sums)[1]))
 
 
 def waiting(data, rates, means, beside) -> float:
@@ -45,7 +49,7 @@ def test_assignments_are_next_to_the_best_of_all(seed):
     beside = np.stack([random.uniform(0, 0.2, nodes)] * 3)
     rates *= 0.5 / (rates.sum() * means.mean() / nodes)
     data = np.array([np.flatnonzero(row)[:k] for row in stored])
-    placed = with_hot_chunks_apart(data, stored, work_of(rates), service_of(means), beside)
+    placed = with_hot_chunks_apart(data, stored, work_of(rates), service_of(means), nothing_waits(beside))
     assert all(len(set(row)) == k and stored[at, row].all() for at, row in enumerate(placed))
     choices = [list(itertools.permutations(np.flatnonzero(row), k)) for row in stored]
     best = min(waiting(each, rates, means, beside) for each in itertools.product(*choices))
@@ -59,7 +63,7 @@ def test_one_hot_chunk_each_is_spread_over_all_nodes():
     data = np.array([np.flatnonzero(row)[:3] for row in stored])
     rates = np.tile([1.0, 0.0, 0.0], (rows, 1))
     placed = with_hot_chunks_apart(
-        data, stored, work_of(rates), service_of([0.1] * nodes), np.zeros((3, nodes))
+        data, stored, work_of(rates), service_of([0.1] * nodes), nothing_waits(np.zeros((3, nodes)))
     )
     assert sorted(np.bincount(placed[:, 0], minlength=nodes)) == [6, 6, 7, 7, 7, 7]
 
@@ -68,11 +72,13 @@ def test_rows_read_alike_stay_and_their_work_counts():
     stored = np.ones((2, 3), bool)
     data = np.array([[0, 1], [0, 1]])
     rates = [[2.0, 2.0], [1.0, 0.0]]
-    placed = with_hot_chunks_apart(data, stored, work_of(rates), service_of([0.1] * 3), np.zeros((3, 3)))
+    placed = with_hot_chunks_apart(
+        data, stored, work_of(rates), service_of([0.1] * 3), nothing_waits(np.zeros((3, 3)))
+    )
     assert placed[0].tolist() == [0, 1]
     assert placed[1, 0] == 2
     alike = with_hot_chunks_apart(
-        data, stored, work_of([[2.0, 2.0]] * 2), service_of([0.1] * 3), np.zeros((3, 3))
+        data, stored, work_of([[2.0, 2.0]] * 2), service_of([0.1] * 3), nothing_waits(np.zeros((3, 3)))
     )
     assert alike.tolist() == data.tolist()
 
@@ -82,11 +88,54 @@ def test_overloaded_nodes_are_left(load):
     """Where other work overloads a node, chunks go elsewhere, and nothing is infinite."""
     beside = np.array([[load, 0.0], [load, 0.0], [load, 0.0]])
     placed = with_hot_chunks_apart(
-        np.array([[0, -1]]), np.ones((1, 2), bool), work_of([[1.0, 0.0]]), service_of([0.1, 0.1]), beside
+        np.array([[0, -1]]),
+        np.ones((1, 2), bool),
+        work_of([[1.0, 0.0]]),
+        service_of([0.1, 0.1]),
+        nothing_waits(beside),
     )
     # a row of one chunk is read alike
     assert placed.tolist() == [[0, -1]]
     placed = with_hot_chunks_apart(
-        np.array([[0, 1]]), np.ones((1, 2), bool), work_of([[1.0, 0.0]]), service_of([0.1, 0.1]), beside
+        np.array([[0, 1]]),
+        np.ones((1, 2), bool),
+        work_of([[1.0, 0.0]]),
+        service_of([0.1, 0.1]),
+        nothing_waits(beside),
     )
     assert placed.tolist() == [[1, 0]]
+
+
+@given(st.integers(0, 10_000))
+def test_moved_data_chunks_are_next_to_the_best_of_all(seed):
+    """Rows whose chunks are read alike: which two of the three nodes have data, beside chunks of full reads."""
+    random = np.random.default_rng(seed)
+    rows, nodes, k = 3, 4, 2
+    stored = np.array([random.permutation([True] * 3 + [False]) for _ in range(rows)])
+    rates = np.repeat(random.pareto(1.5, (rows, 1)) + 0.1, k, axis=1)
+    means = random.uniform(0.5, 1.5, nodes)
+    full = random.uniform(0, 0.2, nodes)
+    beside = np.stack([full * means, 2 * full * means**2, 6 * full * means**3])
+    rates *= 0.4 / (rates.sum() * means.mean() / nodes)
+    data = np.array([np.flatnonzero(row)[:k] for row in stored])
+    other = OtherWork(beside, full)
+    placed = moved(data, stored, work_of(rates), service_of(means), other, np.ones(rows, bool))
+    assert all(len(set(row)) == k and stored[at, row].all() for at, row in enumerate(placed))
+    held = moved(data, stored, work_of(rates), service_of(means), other, np.zeros(rows, bool))
+    assert np.array_equal(held, data)
+
+    def value(data) -> float:
+        total = 0.0
+        for node, mean in enumerate(means):
+            rate = float(np.sum(rates[np.asarray(data) == node]))
+            load = beside[0, node] + rate * mean
+            if load >= 1:
+                return np.inf
+            wait = (beside[1, node] + rate * 2 * mean**2) / (2 * (1 - load))
+            total += rate * (mean + wait) + full[node] * wait
+        return total
+
+    choices = [list(itertools.combinations(np.flatnonzero(row), k)) for row in stored]
+    best = min(value(each) for each in itertools.product(*choices))
+    if np.isfinite(best) and best < 4.0:
+        assert value(placed) <= 1.15 * best

@@ -1,4 +1,6 @@
-"""Which nodes of a row keep which of its data chunks, where small reads take some of these more than others."""
+"""Which of the nodes of a row keep its data chunks, and which of these which: direct small reads should wait little."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,41 +10,68 @@ _PASSES = 4  # over all such rows; the first places them one by one, the others 
 _BUSY = 0.99  # beyond this load the price of a node goes on along a line, steep, but finite
 
 
-def with_hot_chunks_apart(
-    data: np.ndarray, stored: np.ndarray, powers: np.ndarray, service: np.ndarray, beside: np.ndarray
-) -> np.ndarray:
-    """Nodes of the data chunks, (R, K), such that nodes wait little for direct small reads.
+class OtherWork(NamedTuple):
+    """What nodes do besides small reads."""
 
-    Rows are placed in turn, those with the most work first: the chunk of the most work on the node that adds the least
-    to rate times sojourn of all chunks (M/G/1), and so on; then each row again with the others held. A row whose chunks
-    are read alike stays as it is.
+    sums: np.ndarray  # (3, m) load, A_2 (s), A_3 (s^2)
+    waiting: np.ndarray  # (m,) 1/s, of chunks whose waits count as those of small reads do
+
+
+def with_hot_chunks_apart(
+    data: np.ndarray, stored: np.ndarray, powers: np.ndarray, service: np.ndarray, other: OtherWork
+) -> np.ndarray:
+    """Nodes of the data chunks, (R, K), where some of a row's are read more than others; other rows stay as they are.
 
     Args:
         data: nodes of the data chunks of rows whose chunks are read alike, -1 after the last, (R, K).
         stored: (R, m) bool.
         powers: of direct small reads of each chunk, the rates (1/s) times the size (B) to the power of 0..3, (R, K, 4).
         service: raw moments of services as polynomials in the size, (3, 4, m).
-        beside: load, A_2 (s), A_3 of all other work, (3, m).
+        other: of the nodes.
     """
     there = data >= 0
     work = powers[:, :, 0] * there
     most = work.max(axis=1, initial=0.0)
     least = np.where(there, work, np.inf).min(axis=1, initial=np.inf)
-    uneven = np.flatnonzero((most > least * (1 + 1e-9)) & (stored.sum(axis=1) > 1))
-    if not uneven.size:
+    return moved(data, stored, powers, service, other, most > least * (1 + 1e-9))
+
+
+def moved(
+    data: np.ndarray,
+    stored: np.ndarray,
+    powers: np.ndarray,
+    service: np.ndarray,
+    other: OtherWork,
+    movable: np.ndarray,
+) -> np.ndarray:
+    """Nodes of the data chunks, (R, K), such that little is waited for direct small reads, and because of them.
+
+    Rows are placed in turn, those with the most work first: the chunk of the most work on the node that adds the least
+    to rate times sojourn of all chunks (M/G/1), and so on; then each row again with the others held.
+
+    Args:
+        data: nodes of the data chunks now, -1 after the last, (R, K).
+        stored: (R, m) bool.
+        powers: as ``with_hot_chunks_apart`` takes them.
+        service: (3, 4, m), as there.
+        other: of the nodes.
+        movable: (R,) bool, rows whose data chunks may be on other nodes of the row.
+    """
+    there = data >= 0
+    read = movable & np.any(powers[:, :, 0] * there > 0, axis=1) & (stored.sum(axis=1) > 1)
+    some = np.flatnonzero(read)
+    if not some.size:
         return data
     placed = data.copy()
-    alike = np.ones(len(data), bool)
-    alike[uneven] = False
     state = np.zeros((3, stored.shape[1]))  # chunks 1/s, load, A_2
-    state[1:] = beside[:2]
-    first, second = (np.einsum("rcp,pm->rcm", powers[alike], each) for each in service[:2])
-    rows, chunks = np.nonzero(there[alike])
-    nodes = data[alike][rows, chunks]
-    np.add.at(state[0], nodes, powers[alike][rows, chunks, 0])
+    state[0], state[1:] = other.waiting, other.sums[:2]
+    first, second = (np.einsum("rcp,pm->rcm", powers[~read], each) for each in service[:2])
+    rows, chunks = np.nonzero(there[~read])
+    nodes = data[~read][rows, chunks]
+    np.add.at(state[0], nodes, powers[~read][rows, chunks, 0])
     np.add.at(state[1], nodes, first[rows, chunks, nodes])
     np.add.at(state[2], nodes, second[rows, chunks, nodes])
-    order = uneven[np.argsort(-work[uneven].sum(axis=1), kind="stable")]
+    order = some[np.argsort(-np.sum(powers[some, :, 0] * there[some], axis=1), kind="stable")]
     _place(placed, stored, np.ascontiguousarray(powers), np.ascontiguousarray(service), state, order)
     return placed
 
