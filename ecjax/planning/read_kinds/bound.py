@@ -37,7 +37,7 @@ _NARROW = 1e-4  # width of a rectangle, against the latency, that is not split
 def lower_bound(
     model: KindModel, plan: KindPlan, tol: float, goal: float | None = None, reads: ReadTerm | None = None
 ) -> float | None:
-    """Lower bound of the mean latency bound, s; None where there is none.
+    """Lower bound of the mean latency bound, s, above 0; None where there is none.
 
     Args:
         model: full and small reads on a placement.
@@ -59,7 +59,7 @@ def lower_bound(
         if part * tol < 1:
             bound.aim(part * tol)
             _search(boxes, goal * (1 - part * tol), part * tol, most)
-    return min(boxes.least, goal)
+    return min(boxes.least, goal) if boxes.least > 0 else None
 
 
 class _Boxes:
@@ -78,7 +78,9 @@ class _Boxes:
         bound.far = top
         for full_z in _around(high_full, bound.z[0]):
             for joined_z in [*_around(top, bound.z[1]), Range(top, FAR)]:
-                self.add((full_z, joined_z), 0.0)
+                # with nothing proved: prices that are made for other z would take long to prove little
+                heapq.heappush(self.heap, (0.0, self.count, (full_z, joined_z)))
+                self.count += 1
 
     @property
     def least(self) -> float:

@@ -10,7 +10,6 @@ plane is affine in z, as prices may be, and so the least of a cell is concave in
 all nodes: over the rectangle it is least at a corner.
 """
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -114,26 +113,34 @@ def _node_minimum(chunks, j, most, prices, corners, close, least):
     region, beyond = region_of(node, node.moments, node.moments, close, more)
     low[:] = min(beyond, 0.0)
     _better(node, kinds, corners, search, upper)
-    leaves = np.empty((_MOST_CELLS + 2, ends))
-    across = _bound(node, kinds, region, corners, close, search, upper, leaves[0])
-    queue = [(leaves[0].min(), 0, across, region, (search.program.basis[0], search.program.basis[1]))]
-    cells = 1
-    while len(queue):
-        _, leaf, across, cell, basis = heapq.heappop(queue)
-        if cells + 2 > _MOST_CELLS or np.all(leaves[leaf] >= upper - close):
-            low = np.minimum(low, leaves[leaf])
+    # cells, how and from where they go on, and the least of their bounds: infinite for those that are done
+    bounds = np.empty((_MOST_CELLS + 2, ends))
+    cells, ahead = np.empty((_MOST_CELLS + 2, 4)), np.empty((_MOST_CELLS + 2, 3), np.int64)
+    key = np.full(_MOST_CELLS + 2, np.inf)
+    cells[0] = region
+    ahead[0, 0] = _bound(node, kinds, region, corners, close, search, upper, bounds[0])
+    ahead[0, 1:] = search.program.basis
+    key[0] = bounds[0].min()
+    made = 1
+    while True:
+        first = np.argmin(key[:made])
+        if key[first] == np.inf:
+            break
+        key[first] = np.inf
+        if made + 2 > _MOST_CELLS or np.all(bounds[first] >= upper - close):
+            low = np.minimum(low, bounds[first])
             continue
-        for half in halves(cell, across):
-            search.program.basis[0], search.program.basis[1] = basis
-            side = _bound(node, kinds, half, corners, close, search, upper, leaves[cells])
-            key = leaves[cells].min()
-            if key < np.inf:
-                item = (key, cells, side, half, (search.program.basis[0], search.program.basis[1]))
-                heapq.heappush(queue, item)
-            cells += 1
+        cell = (cells[first, 0], cells[first, 1], cells[first, 2], cells[first, 3])
+        for half in halves(cell, ahead[first, 0]):
+            search.program.basis[:] = ahead[first, 1:]
+            ahead[made, 0] = _bound(node, kinds, half, corners, close, search, upper, bounds[made])
+            ahead[made, 1:] = search.program.basis
+            cells[made] = half
+            key[made] = bounds[made].min()
+            made += 1
     for c in range(count):
         least[columns[c]] = search.best[c]
-    return low, cells
+    return low, made
 
 
 @njit(inner=True, error_model="numpy")

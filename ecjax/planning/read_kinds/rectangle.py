@@ -248,7 +248,7 @@ class RectangleBound:
         same, change = np.zeros((len(ahead), *self.most.shape)), self._change(middle, ahead)
         most = np.abs(change).max(axis=0)
         best = -np.inf
-        for prices in self.prices(middle, self.near(middle)):
+        for prices in self.prices(middle, self.near(middle)[: None if self.one_size else 2]):
             # of no price more than all of it: slopes say little about what is far
             part = np.minimum(1.0, prices / np.maximum(most, 1e-300))
             for dearer in (part * change, same):
