@@ -68,6 +68,7 @@ class _Boxes:
     def __init__(self, bound: RectangleBound) -> None:
         self.bound, self.count = bound, 0
         self.heap = list[tuple[float, int, tuple[Range, Range]]]()
+        self.unproved = set[tuple[Range, Range]]()
         full_rate = float(bound.rates[0])
         high_full = bound.latency * bound.total / full_rate if full_rate > 0 else 0.0
         # dearer than a direct read at any z, with some certainty
@@ -78,8 +79,10 @@ class _Boxes:
         bound.far = top
         for full_z in _around(high_full, bound.z[0]):
             for joined_z in [*_around(top, bound.z[1]), Range(top, FAR)]:
-                # with nothing proved: prices that are made for other z would take long to prove little
-                heapq.heappush(self.heap, (0.0, self.count, (full_z, joined_z)))
+                # prices that are made for other z would take long to prove little
+                box = full_z, joined_z
+                self.unproved.add(box)
+                heapq.heappush(self.heap, (0.0, self.count, box))
                 self.count += 1
 
     @property
@@ -89,6 +92,7 @@ class _Boxes:
 
     def add(self, box: tuple[Range, Range], least: float, enough: float = np.inf) -> None:
         """With the bound of a larger one, s; ``enough``: s, of which no more need be proved now."""
+        self.unproved.discard(box)
         heapq.heappush(self.heap, (max(least, self.bound(*box, enough)), self.count, box))
         self.count += 1
 
@@ -122,6 +126,9 @@ def _search(boxes: _Boxes, target: float, tol: float, most: int) -> None:
             value = bound.ascend(middle, target * (1 + 2 * tol), enough)
             if value < target:
                 target = value * (1 - tol)
+            boxes.add(box, least, target)
+            continue
+        if box in boxes.unproved:
             boxes.add(box, least, target)
             continue
         full, joined = box

@@ -263,6 +263,21 @@ def test_little_work_gives_a_valid_and_weaker_bound():
     assert np.all(best >= before - 1e-12 * case.scale)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_sizes_that_nodes_serve_alike_count_together(seed):
+    """Services that do not depend on the size: columns of the linear programs are equal, and so are their costs."""
+    case = Case(seed, 3, other=True)
+    low, upper = case.minima(1e-4)
+    service, twice = case.service, {}
+    for name in ("moments", "mean", "variance"):
+        twice[name] = np.ascontiguousarray(np.tile(getattr(service, name), 2))
+    alike = service._replace(size=np.tile(service.size, 2), **twice)
+    reads, price = np.tile(case.reads / 2, 2), np.tile(case.price, 2)
+    again = node_minima(alike, reads, price, np.array([case.z]), 1e-4 * case.scale, 20_000)
+    assert again[0][0] == pytest.approx(low, abs=2e-4 * case.scale)
+    assert again[1][0] == pytest.approx(upper, abs=2e-4 * case.scale)
+
+
 def test_falls_with_z():
     case = Case(6, 3)
     service = case.service
