@@ -72,7 +72,8 @@ class _Boxes:
         full_rate = float(bound.rates[0])
         high_full = bound.latency * bound.total / full_rate if full_rate > 0 else 0.0
         # dearer than a direct read at any z, with some certainty
-        top = _DEARER * float(np.max(bound.prices(bound.z, [0])[0][:, bound.model.priced.direct]))
+        top = float(np.max(bound.prices(bound.z, [0])[0][:, bound.model.priced.direct]))
+        top *= 1.0 if bound.one_size else _DEARER
         if bound.model.small.nodes.shape[1] > 1:
             # direct reads of several chunks are no way out of a large z
             top = max(top, _FAR_ENOUGH * bound.z[1])

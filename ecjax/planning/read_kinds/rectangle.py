@@ -63,7 +63,8 @@ class RectangleBound:
         # as ``node_minimum`` takes them
         alone = [mean[:, 1], variance[:, 1], mean[:, 0], variance[:, 0]]
         self.nodes = np.ascontiguousarray(np.stack([*reads.beside, *small[0], *full[0], *alone]).T)
-        self.cutting = self.most.size <= _MOST_PRICES
+        # where loads have two dimensions steps along subgradients take less work than linear programs save
+        self.cutting = not self.one_size and self.most.size <= _MOST_PRICES
         self.cuts = PriceModel(self.chunks, float(self.rates[0]))
         self.aim(tol)
         self.evaluations = self.cells = 0
@@ -245,13 +246,14 @@ class RectangleBound:
         ahead = paid - middle
         if beyond:
             ahead[:, 1] = 0.0
-        same, change = np.zeros((len(ahead), *self.most.shape)), self._change(middle, ahead)
+        same = np.zeros((len(ahead), *self.most.shape))
+        change = same if self.one_size else self._change(middle, ahead)
         most = np.abs(change).max(axis=0)
         best = -np.inf
         for prices in self.prices(middle, self.near(middle)[: None if self.one_size else 2]):
             # of no price more than all of it: slopes say little about what is far
             part = np.minimum(1.0, prices / np.maximum(most, 1e-300))
-            for dearer in (part * change, same):
+            for dearer in (same,) if self.one_size else (part * change, same):
                 value = self.dual(prices, Corners(np.array(middle), ahead, dearer), paid)[0].min()
                 best = max(best, float(value))
                 if best >= enough * self.total:

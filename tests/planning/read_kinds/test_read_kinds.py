@@ -347,6 +347,7 @@ def test_node_minimum_of_many_sizes_is_close_below_that_of_one(seed):
 def test_no_prices_prove_more_than_the_model_of_them_says(hot):
     plan = plan_kinds(hot, np.full((8, 8), 0.5))
     bound = RectangleBound(hot, plan, PlacementTerm(hot), 1e-3, plan.latency)
+    bound.cutting = True
     random, z = np.random.default_rng(0), bound.z
     tries = bound.slopes(z) * random.uniform(0.7, 1.4, (8, 8, 3))
     proved = [bound.proved(each, z) for each in tries]
