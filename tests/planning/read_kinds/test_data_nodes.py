@@ -106,36 +106,52 @@ def test_overloaded_nodes_are_left(load):
     assert placed.tolist() == [[1, 0]]
 
 
-@given(st.integers(0, 10_000))
-def test_moved_data_chunks_are_next_to_the_best_of_all(seed):
-    """Rows whose chunks are read alike: which two of the three nodes have data, beside chunks of full reads."""
+def alike(seed):
+    """Rows whose chunks are read alike, beside chunks of full reads, and which two of its three nodes each may take."""
     random = np.random.default_rng(seed)
     rows, nodes, k = 3, 4, 2
     stored = np.array([random.permutation([True] * 3 + [False]) for _ in range(rows)])
     rates = np.repeat(random.pareto(1.5, (rows, 1)) + 0.1, k, axis=1)
-    means = random.uniform(0.5, 1.5, nodes)
-    full = random.uniform(0, 0.2, nodes)
-    beside = np.stack([full * means, 2 * full * means**2, 6 * full * means**3])
+    means, full = random.uniform(0.5, 1.5, nodes), random.uniform(0, 0.2, nodes)
     rates *= 0.4 / (rates.sum() * means.mean() / nodes)
+    other = OtherWork(np.stack([full * means, 2 * full * means**2, 6 * full * means**3]), full)
     data = np.array([np.flatnonzero(row)[:k] for row in stored])
-    other = OtherWork(beside, full)
-    placed = moved(data, stored, work_of(rates), service_of(means), other, np.ones(rows, bool))
-    assert all(len(set(row)) == k and stored[at, row].all() for at, row in enumerate(placed))
-    held = moved(data, stored, work_of(rates), service_of(means), other, np.zeros(rows, bool))
-    assert np.array_equal(held, data)
 
     def value(data) -> float:
         total = 0.0
         for node, mean in enumerate(means):
             rate = float(np.sum(rates[np.asarray(data) == node]))
-            load = beside[0, node] + rate * mean
+            load = other.sums[0, node] + rate * mean
             if load >= 1:
                 return np.inf
-            wait = (beside[1, node] + rate * 2 * mean**2) / (2 * (1 - load))
+            wait = (other.sums[1, node] + rate * 2 * mean**2) / (2 * (1 - load))
             total += rate * (mean + wait) + full[node] * wait
         return total
 
     choices = [list(itertools.combinations(np.flatnonzero(row), k)) for row in stored]
-    best = min(value(each) for each in itertools.product(*choices))
-    if np.isfinite(best) and best < 4.0:
-        assert value(placed) <= 1.15 * best
+    return (data, stored, work_of(rates), service_of(means), other), value, itertools.product(*choices)
+
+
+def test_moved_data_chunks_are_mostly_where_they_are_best():
+    """Row after row may end beside the best of all: one in ten by more than 5 %."""
+    ratios = []
+    for seed in range(150):
+        problem, value, choices = alike(seed)
+        placed = moved(*problem, np.ones(3, bool))
+        for row, own in zip(problem[1], placed, strict=True):
+            assert len(set(own)) == 2 and row[own].all()
+        best = min(map(value, choices))
+        if np.isfinite(best):
+            ratios.append(value(placed) / best)
+    assert np.min(ratios) >= 1 - 1e-12
+    assert np.quantile(ratios, 0.9) <= 1.05
+    assert np.all(np.isfinite(ratios))
+
+
+def test_rows_that_are_held_stay_and_their_work_counts():
+    problem, value, _ = alike(0)
+    data = problem[0]
+    assert np.array_equal(moved(*problem, np.zeros(3, bool)), data)
+    placed = moved(*problem, np.array([False, True, True]))
+    assert np.array_equal(placed[0], data[0])
+    assert value(placed) <= value(data)
