@@ -18,6 +18,7 @@ from planning.read_kinds.kind_models import (
 
 from ecjax.planning.problem import prepare
 from ecjax.planning.read_kinds import KindModel, plan_kinds
+from ecjax.planning.read_kinds import bound as bound_module
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
 from ecjax.planning.read_kinds.model import few_sizes
@@ -286,6 +287,28 @@ def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_be
             full[row, model.full_nodes[row]] = some
         best = min(best, of_any_sizes(model, full, x, Z[::4]))
     assert plan.latency <= best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_goal_makes_the_bound_pass_a_plan(seed, monkeypatch):
+    """Told that all plans are a quarter slower than one that is known, the search proves less than that one."""
+    monkeypatch.setattr(bound_module, "_MOST_CELLS", 4_000_000)
+    random = np.random.default_rng(seed)
+    nodes = nodes_of(random.uniform(0.002, 0.01, 5), random.uniform(0.002, 0.02, 5), 1e-3)
+    stored = np.array([random.permutation(5) < 4 for _ in range(3)])
+    problem = problem_of(nodes, [2] * 3, random.uniform(0.5, 6, 3), extra=1)
+    sizes = jnp.asarray(random.choice([2.0, 4.0, 9.0], 3))
+    problem = prepare(nodes, replace(problem.files, chunk_bytes=sizes))
+    data = np.array([np.flatnonzero(row)[:2] for row in stored]).ravel()
+    # every other read is of two chunks
+    pairs = np.stack([data, np.where(np.arange(6) % 2, np.roll(data, 1), -1)], axis=1)
+    rates = random.uniform(1, 10, 6)
+    small = small_reads(stored, np.repeat(np.arange(3), 2), np.tile([0, 1], 3), pairs, 2, rates)
+    model = KindModel(problem, stored, small._replace(size=random.choice([0.2, 1.0, 3.0], 6)))
+    plan = plan_kinds(model, np.where(stored, 0.5, 0.0))
+    for reads in (None, AnyPlacementTerm(model, problem, 0.0)):
+        least = lower_bound(model, plan, 0.05, 1.25 * plan.latency, reads)
+        assert least is None or least <= plan.latency * (1 + 1e-9)
 
 
 def test_more_sizes_than_the_model_has_have_no_bound(hot):
