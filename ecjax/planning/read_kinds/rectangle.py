@@ -19,7 +19,7 @@ from ecjax.queueing import waiting
 
 FAR = 1e9  # s: z of joined reads beyond which nothing is known but that it is large
 _MOST_PRICES = 1200  # that are found by linear programs
-_DEARER = 2  # than a cell of loads is one of levels, for every corner and column
+_LEVELS_PER_LOADS = 2  # work of a cell of levels, for every corner and column, against one of loads
 _ROUNDS = 100  # of better prices
 _WIDEST, _NARROWEST, _WIDTH = 4.0, 0.02, 0.5  # of the box of prices, relative to them
 _HALVING = 15  # rounds without gain after which steps are halved
@@ -38,7 +38,7 @@ class Range(NamedTuple):
 
 
 class RectangleBound:
-    """The bound on a rectangle of z, by prices that are improved by subgradients."""
+    """The bound on a rectangle of z, by prices that are made better at single z."""
 
     def __init__(self, model: KindModel, plan: KindPlan, reads: ReadTerm, tol: float, goal: float) -> None:
         self.model, self.reads, self.latency = model, reads, goal
@@ -123,7 +123,7 @@ class RectangleBound:
             nodes, cells = self._one_size(prices, corners)
         else:
             nodes, cells = node_minima(self.chunks, self.most, prices, corners, self.close, self.least)
-            cells *= _DEARER * len(corners.ahead) * prices.shape[1]
+            cells *= _LEVELS_PER_LOADS * len(corners.ahead) * prices.shape[1]
         answers = [
             self.reads(prices + more, *each)
             for more, each in zip(corners.dearer, paid_z.tolist(), strict=True)
@@ -166,8 +166,10 @@ class RectangleBound:
         tries = [plain, *self.prices(z, self.near(z))]
         values = [self.proved(each, z) for each in tries]
         start = tries[int(np.argmax(values))]
-        search = self._cut if self.cutting else self._climb
-        best, prices = search(z, start, max(values), goal * self.total, enough * self.total)
+        if self.cutting:
+            best, prices = self._cut(z, start, max(values), enough * self.total)
+        else:
+            best, prices = self._climb(z, start, goal * self.total, enough * self.total)
         self.mended.append((z, prices - plain))
         return best / self.total
 
@@ -180,7 +182,7 @@ class RectangleBound:
         return float(value)
 
     def _cut(
-        self, z: tuple[float, float], prices: np.ndarray, best: float, goal: float, enough: float
+        self, z: tuple[float, float], prices: np.ndarray, best: float, enough: float
     ) -> tuple[float, np.ndarray]:
         """Cutting planes, in a box around the best prices that grows where the model of them is right."""
         width, paid_z = _WIDTH, self._at(z)[1][0]
@@ -212,7 +214,7 @@ class RectangleBound:
         return best, prices
 
     def _climb(
-        self, z: tuple[float, float], prices: np.ndarray, best: float, goal: float, enough: float
+        self, z: tuple[float, float], prices: np.ndarray, goal: float, enough: float
     ) -> tuple[float, np.ndarray]:
         """Polyak's steps along subgradients towards a goal."""
         there = self._at(z)
