@@ -9,11 +9,12 @@ any plan's latency, summed over the reads of a second, is at least
 
 with z_joined + the sum of p_g at its nodes for p_d where a direct read is of several chunks.
 
-The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best prices:
-these are improved by subgradients, or by cutting planes where there are several sizes (``rectangle``). The bound holds
-for the z that prices are used with: z is searched by rectangles, of z of full and of joined reads. All are proved to a coarse target before any to a finer one, until
-the work that is allowed is done. Every chunk size of full reads and every size of small ones has prices of its own;
-with more sizes than the model has, or where so few evaluations are allowed that they prove nothing, there is no bound.
+The latency of a node is not convex in the loads of its kinds, so that slopes at a plan's loads are not the best
+prices: these are improved by subgradients, or by cutting planes where there are several sizes (``rectangle``). The
+bound holds for the z that prices are used with: z is searched by rectangles, of z of full and of joined reads. All
+are proved to a coarse target before any to a finer one, until the work that is allowed is done. Every chunk size of
+full reads and every size of small ones has prices of its own; with more sizes than the model has, or where so few
+evaluations are allowed that they prove nothing, there is no bound.
 """
 
 import heapq
