@@ -87,11 +87,11 @@ class RectangleBound:
             which: of ``mended``; as many prices come.
         """
         slopes = self.slopes(z)
-        found = [np.maximum(slopes + self.mended[each][1], 0.0) for each in which]
+        mended = [np.maximum(slopes + self.mended[each][1], 0.0) for each in which]
         if z[1] == FAR:
-            for prices in found:
+            for prices in mended:
                 prices[:, self.model.priced.joined] = 0.0
-        return found
+        return mended
 
     def slopes(self, z: tuple[float, float]) -> np.ndarray:
         """Slopes of the latency at the plan's loads, (m, C) s."""

@@ -138,8 +138,8 @@ def test_moved_data_chunks_are_mostly_where_they_are_best():
     for seed in range(150):
         problem, value, choices = alike(seed)
         placed = moved(*problem, np.ones(3, bool))
-        for row, own in zip(problem[1], placed, strict=True):
-            assert len(set(own)) == 2 and row[own].all()
+        for row, nodes in zip(problem[1], placed, strict=True):
+            assert len(set(nodes)) == 2 and row[nodes].all()
         best = min(map(value, choices))
         if np.isfinite(best):
             ratios.append(value(placed) / best)

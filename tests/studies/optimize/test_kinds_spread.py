@@ -47,6 +47,6 @@ def test_moved_data_chunks_have_less_latency_and_stay_on_the_placement(tables, t
     nodes = placed.groupby("file_id")["node_id"].agg(set)
     kinds = read_results(str(tmp_path / "turns"), "read_kinds")
     direct = kinds[kinds["kind"] == "direct"]
-    for file, own in direct.groupby("file_id"):
-        assert own["node_id"].nunique() == own["data_chunk"].nunique() == 2
-        assert set(own["node_id"]) <= nodes[file]
+    for file, chunks in direct.groupby("file_id"):
+        assert chunks["node_id"].nunique() == chunks["data_chunk"].nunique() == 2
+        assert set(chunks["node_id"]) <= nodes[file]
