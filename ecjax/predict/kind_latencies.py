@@ -9,7 +9,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax.planning.problem import Problem
-from ecjax.planning.read_kinds.model import KindModel, Loads, at_nodes, node_work
+from ecjax.planning.read_kinds.model import KindModel, Loads, node_work
+from ecjax.planning.read_kinds.node_lists import at_nodes
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, kinds_of, padded
 from ecjax.predict.workload import ESTIMATE
 from ecjax.queueing import Delay, latency_bound, waiting

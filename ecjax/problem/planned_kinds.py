@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
-from ecjax.planning.read_kinds.model import SmallReads, decoding_nodes
+from ecjax.planning.read_kinds.model import SmallReads
+from ecjax.planning.read_kinds.node_lists import decoding_nodes
 from ecjax.problem.arrays import code_k, index_in
 from ecjax.problem.identity import Identity
 from ecjax.tables.committed import batch_of

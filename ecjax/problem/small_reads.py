@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.model import Files, Nodes
-from ecjax.planning.read_kinds.model import SmallReads, decoding_nodes, padded_nodes
+from ecjax.planning.read_kinds.model import SmallReads
+from ecjax.planning.read_kinds.node_lists import decoding_nodes, padded_nodes
 from ecjax.problem.arrays import Rows, code_k, column, index_in
 
 RATE = "small_rate_per_s"

@@ -6,7 +6,7 @@ import pytest
 from planning.read_kinds.kind_models import nodes_of
 
 from ecjax.errors import UserError
-from ecjax.planning.read_kinds.model import decoding_nodes
+from ecjax.planning.read_kinds.node_lists import decoding_nodes
 from ecjax.problem.arrays import files_arrays, placement_rows
 from ecjax.problem.small_reads import (
     chunk_reads,

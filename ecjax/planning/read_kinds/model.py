@@ -22,9 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.planning.problem import Problem
+from ecjax.planning.read_kinds.node_lists import padded_nodes
+from ecjax.planning.read_kinds.sizes import few_sizes, moments_of
 from ecjax.queueing import Delay, shared_z, waiting
 
-_MOST_SIZES = 8  # of full reads, and of small ones, that spreads are chosen by; means stand for more
 _RARE = 1e-9  # share of reads that z of a kind is taken from where there is none
 
 
@@ -241,56 +242,6 @@ class KindModel:
             joined[each] += _added(small.nodes[part & ~alone], left[part & ~alone, None], m)
         joined_rate = np.asarray(small.rate @ share + left[~alone].sum())
         return Loads(np.array(by_full), direct, joined, joined_rate)
-
-
-def padded_nodes(stored: np.ndarray) -> np.ndarray:
-    """Nodes that keep a chunk of each row, (R, N), -1 after the last."""
-    row, node = np.nonzero(stored)
-    lengths = stored.sum(axis=1)
-    nodes = np.full((len(stored), int(lengths.max(initial=1))), -1)
-    start = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    nodes[row, np.arange(len(row)) - np.repeat(start, lengths)] = node
-    return nodes
-
-
-def at_nodes(nodes: np.ndarray, values: np.ndarray | float, count: int) -> np.ndarray:
-    """Values (B, N) at padded nodes as (B, count), 0 at all others."""
-    spread = np.zeros((len(nodes), count + 1))
-    spread[np.arange(len(nodes))[:, None], nodes] = values
-    return spread[:, :count]
-
-
-def decoding_nodes(stored: np.ndarray, row: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """Nodes that degraded reads may use, (T, N), -1 after the last.
-
-    Args:
-        stored: (R, m) bool.
-        row: (T,).
-        nodes: (T, W) of the chunks that are read; where it is one, this node is left out.
-    """
-    kept = padded_nodes(stored)[row]
-    left_out = (kept == nodes[:, :1]) & (np.sum(nodes >= 0, axis=1) == 1)[:, None]
-    order = np.argsort(left_out | (kept < 0), axis=1, kind="stable")
-    others = np.take_along_axis(np.where(left_out, -1, kept), order, axis=1)
-    return others[:, : int(np.sum(others >= 0, axis=1).max(initial=1))]
-
-
-def few_sizes(size: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most ``_MOST_SIZES`` sizes that stand for all, and which of them each has; exact where there are few."""
-    distinct, index = np.unique(size, return_inverse=True)
-    if len(distinct) <= _MOST_SIZES:
-        return distinct, index
-    work = np.cumsum(np.bincount(index, rate * size, len(distinct)))
-    part = np.minimum((work / work[-1] * _MOST_SIZES).astype(int), _MOST_SIZES - 1)
-    part = np.unique(part, return_inverse=True)[1]
-    total = np.bincount(part, np.bincount(index, rate, len(distinct)))
-    mean = np.bincount(part, np.bincount(index, rate * size, len(distinct))) / np.maximum(total, 1e-300)
-    return mean, part[index]
-
-
-def moments_of(service: jax.Array | np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Raw moments of the service of chunks of these sizes, (C, 3, m)."""
-    return np.einsum("npm,cp->cnm", np.asarray(service), np.asarray(sizes)[:, None] ** np.arange(4.0))
 
 
 def _added(nodes: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:

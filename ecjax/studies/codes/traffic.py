@@ -10,7 +10,7 @@ import pyarrow as pa
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.planning import Problem
 from ecjax.planning.problem import prepare
-from ecjax.planning.read_kinds.model import few_sizes
+from ecjax.planning.read_kinds.sizes import few_sizes
 from ecjax.problem.arrays import column, files_arrays, placement_rows
 from ecjax.problem.service_laws import mean_chunk_bytes, served_nodes
 from ecjax.problem.small_reads import chunks_of_reads

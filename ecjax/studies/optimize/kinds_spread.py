@@ -9,7 +9,7 @@ from ecjax.planning import Problem
 from ecjax.planning.problem import NODE_WORK
 from ecjax.planning.read_kinds import KindModel, KindPlan, plan_kinds
 from ecjax.planning.read_kinds.data_nodes import OtherWork, moved, with_hot_chunks_apart
-from ecjax.planning.read_kinds.model import at_nodes
+from ecjax.planning.read_kinds.node_lists import at_nodes
 from ecjax.problem.small_reads import (
     ChunkReads,
     SmallTraffic,

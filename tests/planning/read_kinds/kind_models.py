@@ -8,7 +8,7 @@ import numpy as np
 from ecjax.model import Files, Nodes
 from ecjax.planning.problem import Problem, prepare
 from ecjax.planning.read_kinds import KindModel, SmallReads
-from ecjax.planning.read_kinds.model import decoding_nodes
+from ecjax.planning.read_kinds.node_lists import decoding_nodes
 
 
 def nodes_of(fixed, random, per_byte=0.0) -> Nodes:

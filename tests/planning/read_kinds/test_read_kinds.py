@@ -21,12 +21,12 @@ from ecjax.planning.read_kinds import KindModel, plan_kinds
 from ecjax.planning.read_kinds import bound as bound_module
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
-from ecjax.planning.read_kinds.model import few_sizes
 from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.read_kinds.node_minimum import node_minimum
 from ecjax.planning.read_kinds.price_model import PriceModel
 from ecjax.planning.read_kinds.read_terms import PlacementTerm
 from ecjax.planning.read_kinds.rectangle import RectangleBound
+from ecjax.planning.read_kinds.sizes import few_sizes
 from ecjax.planning.read_kinds.spread import prices_at
 
 HOT, SLOW = (92.0, 30.0), (18.0, 30.0, 5.0)

@@ -10,7 +10,7 @@ import numpy as np
 from ecjax.planning import prepare
 from ecjax.planning.read_kinds import KindModel, KindPlan, SmallReads, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
-from ecjax.planning.read_kinds.model import decoding_nodes
+from ecjax.planning.read_kinds.node_lists import decoding_nodes
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner
 from ecjax.studies.bench.setups.random_problem import random_problem, with_sizes
