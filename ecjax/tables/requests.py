@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.tables.importers import Trace
 from ecjax.tables.importers.checking import checked
+from ecjax.tables.importers.columns import COLUMN_MAPPING
 from ecjax.tables.importers.table import TABLE
 from ecjax.tables.read import open_batches
 from ecjax.tables.statistics.index import IdIndex, hash_strings, string_buffers
@@ -229,6 +231,15 @@ def _keys(batch: pa.RecordBatch) -> np.ndarray:
     return keys
 
 
+def _names(trace: Trace) -> list[str]:
+    """Columns of a log's own; none where its header cannot be read as a table's."""
+    try:
+        names: list[str] = open_batches(trace.name).schema.names
+    except UserError:
+        return []
+    return names
+
+
 class Edges:
     """A log whose column ``edge`` is noted, row by row, while it is read.
 
@@ -245,6 +256,12 @@ class Edges:
         # formats other than our own table have no such column
         if trace.format == TABLE.name and "edge" in open_batches(trace.name).schema.names:
             self.trace = replace(trace, read=self._batches)
+        elif trace.format == COLUMN_MAPPING.name and "edge" in _names(trace):
+            log.warning(
+                "trace=%s: column edge is not read with columns=, reads go to the edges or clients in turn; it is of a "
+                "requests table, whose columns have the names of traces/README.md",
+                trace.name,
+            )
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         opened = open_batches(self._log.name, [*self._log.schema.names, "edge"])

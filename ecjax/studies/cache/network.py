@@ -111,14 +111,15 @@ def failures(options: CacheOptions, nodes: Nodes) -> list[str | None]:
             failed += [f"{node}/{bucket}" for node in nodes.node_ids for bucket in range(options.buckets)]
         else:
             if name is not None and not _numbers(name, nodes, options.buckets):
-                raise UserError(f"fail: found {name!r}; allowed: {_allowed(nodes, options.buckets)}")
+                allowed = f"{_named(nodes, options.buckets)}, {EACH_NODE}, {EACH_BUCKET}"
+                raise UserError(f"fail: found {name!r}; allowed: {allowed}")
             failed.append(name)
     return list(dict.fromkeys(failed))
 
 
-def _allowed(nodes: Nodes, buckets: int) -> str:
+def _named(nodes: Nodes, buckets: int) -> str:
     few = ", ".join(nodes.node_ids[:6]) + (", ..." if len(nodes.node_ids) > 6 else "")
-    return f"{few}, a bucket as {nodes.node_ids[0]}/{buckets - 1} (of 0 to {buckets - 1}), {EACH_NODE}, {EACH_BUCKET}"
+    return f"{few}, a bucket as {nodes.node_ids[0]}/{buckets - 1} (of 0 to {buckets - 1})"
 
 
 def _numbers(name: str, nodes: Nodes, buckets: int) -> list[int]:
@@ -127,7 +128,7 @@ def _numbers(name: str, nodes: Nodes, buckets: int) -> list[int]:
         first = nodes.node_ids.index(name) * buckets
         return list(range(first, first + buckets))
     node, _, bucket = name.rpartition("/")
-    if node in nodes.node_ids and bucket.isdecimal() and int(bucket) < buckets:
+    if node in nodes.node_ids and bucket in map(str, range(buckets)):
         return [nodes.node_ids.index(node) * buckets + int(bucket)]
     return []
 
@@ -163,7 +164,7 @@ def network(options: CacheOptions, nodes: Nodes, outages: pa.Table | None, faile
             numbers = _numbers(name, nodes, options.buckets)
             if not numbers:
                 raise place.error(
-                    f"found {name!r}; allowed: {_allowed(nodes, options.buckets)}", column="node_id", row=row
+                    f"found {name!r}; allowed: {_named(nodes, options.buckets)}", column="node_id", row=row
                 )
             down += [(number, start, end) for number in numbers]
     number, start, end = (

@@ -10,13 +10,14 @@ from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
 _FAMILIAR = ("lru", "none")
+_ROUNDING = 1e-9  # relative difference of equal means
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
     """The policy with the least mean latency at most points; None where no replay ended.
 
-    The static optimum and Belady's algorithm know the reads before they come: what others are compared with, and never
-    recommended.
+    The static optimum, Belady's algorithm and static SampleX know the reads, or how popular items will be, before they
+    come: what others are compared with, and never recommended.
 
     Args:
         runs: rows of the ``runs`` dataset of one study.
@@ -24,7 +25,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     table = over_seeds(runs[runs["policy"].notna()])
     if table.empty:
         return None
-    possible = ~table["policy"].isin((REFERENCE, BOUND))
+    possible = ~table["policy"].isin((REFERENCE, BOUND, "samplex_static"))
     table = table[possible] if possible.any() else table
     point = differing(table, POINT)
     every = winners(table, point, "name")
@@ -45,7 +46,11 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
         else ""
     )
     sentence = f"Recommended: policy {name}{at_most(most, where)}: {speed}{hits}; {words}."
-    return Recommendation(sentence + alike(winner, "Within its interval"), run, "the least mean latency")
+    return Recommendation(sentence + alike(winner, "Within their intervals"), run, "the least mean latency")
+
+
+def _above(ratio: float) -> str:
+    return f"{percent_text(ratio)} above" if ratio > _ROUNDING else "as good as"
 
 
 def recommend_sampling(runs: pd.DataFrame) -> Recommendation | None:
@@ -63,7 +68,7 @@ def recommend_sampling(runs: pd.DataFrame) -> Recommendation | None:
     where = "".join(f", {point_words(name, first[name])}" for name in point)
     sentence = (
         f"Recommended: {SCHEMES[first['scheme']]} of {first['samples']:.0f} partitions{where}: "
-        f"{percent_text(first['above_optimum'])} above the best plan, found in {time_text(first['solve_s'])}"
+        f"{_above(first['above_optimum'])} the best plan, found in {time_text(first['solve_s'])}"
     )
     exact = same[same["scheme"] == BEST]
     if len(exact):

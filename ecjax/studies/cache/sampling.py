@@ -14,6 +14,7 @@ from ecjax.caching.sampling import SCHEMES
 from ecjax.caching.sampling_study import SamplingStudy
 from ecjax.caching.valuation import valuation
 from ecjax.engine import Engine, Worker
+from ecjax.errors import UserError
 from ecjax.options import identifying
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
@@ -132,10 +133,17 @@ def solve(rounds: int, cases: list[Case], items: dict[str, Item], worker: Worker
 
 
 def _cache(case: Case, seed: int) -> Cache:
-    """The cache of the first edge: popularity by the law, or as counted in the reads."""
+    """The cache of the first edge: popularity by the law, or as counted in its reads.
+
+    Raises:
+        UserError: it has none.
+    """
     rates = case.source.popularity
     if rates is None:
-        rates = np.bincount(case.source.reads(seed).item, minlength=case.point.items).astype(float)
+        reads = case.source.reads(seed)
+        rates = np.bincount(reads.item[reads.edge == 0], minlength=case.point.items).astype(float)
+        if not rates.any():
+            raise UserError("partitions: found no reads at the first edge; allowed: some")
     node_of = case.stored(seed).node_of[:, : case.point.k]
     return Cache(rates, case.network.latency_s[0][node_of].min(axis=2))
 

@@ -29,10 +29,6 @@ from ecjax.studies.optimize.kinds_spread import Placed, at_all_nodes, spread_in_
 from ecjax.studies.optimize.options import OptimizeOptions
 
 _GAP, _FULL_GAP = 1e-3, 5e-3  # that a bound is searched to, without and with full reads
-_MOST_TURNS, _WORTH_A_TURN = 12, 1e-3  # of placing data chunks and spreading reads; relative gain
-_FULL_WAITS = (
-    0.5  # of a chunk of a full read against one of a small read: the last of k is what is waited for
-)
 
 
 class KindRun(NamedTuple):

@@ -49,7 +49,7 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     sentence = (
         f"Recommended: policy={policy}{at_most(most, where)}: {speed}{_beside(winner)}{_storage(best)}."
     )
-    sentence += alike(winner, "Within its interval")
+    sentence += alike(winner, "Within their intervals")
     return Recommendation(sentence + _bound(best), best["run_id"], "the fastest policy")
 
 

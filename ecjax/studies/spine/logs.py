@@ -70,8 +70,9 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
     job = written_by(place) if place.is_dir() else None
     if job is not None:
         reading = _analysed(name, place, job)
-        log.info("trace=%s: %s", name, " ".join((reading.path, *_words(reading.options))))
-        return Reading(reading.path, _merged(options, reading.options), reading.fingerprints)
+        merged = _merged(options, reading.options)
+        log.info("trace=%s: %s", name, " ".join((reading.path, *_words(merged))))
+        return Reading(reading.path, merged, reading.fingerprints)
     if place.is_dir() and (results := results_below(place)):
         listed = of_job(results, ANALYZE)
         raise UserError(
@@ -82,8 +83,9 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
         if len(readings) > 1:
             log.info("trace=%s: was read in several ways for %s; none of them is taken over", name, other)
         if len(readings) == 1:
-            log.info("trace=%s: as for %s: %s", name, other, " ".join(_words(readings[0].options)))
-            return Reading(name, _merged(options, readings[0].options))
+            merged = _merged(options, readings[0].options)
+            log.info("trace=%s: as for %s: %s", name, other, " ".join(_words(merged)))
+            return Reading(name, merged)
     return Reading(name, _set({each: getattr(options, each) for each in _names()}))
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from ecjax.caching.partitions import Partitions
-from ecjax.studies.reproduce.claims.samplex.decisions import update_partitions
+from ecjax.studies.reproduce.claims.samplex.decisions import Point, update_partitions
 from ecjax.studies.reproduce.claims.samplex.plans import second_peak
 from ecjax.studies.reproduce.claims.samplex.studies import plateau_rates
 from ecjax.studies.reproduce.claims.samplex.theorems import (
@@ -71,7 +71,9 @@ def test_shares_of_the_plateau():
 
 
 def test_partitions_of_updates_are_possible():
-    assert update_partitions(100, 6, 50, 0).max() <= Partitions(11, 6, 7).count
+    made = update_partitions(Point(100, 6), 2000, 0)
+    assert len(made) == 1500
+    assert 10 < made.max() <= Partitions(11, 6, 7).count == 37
 
 
 @pytest.mark.parametrize("k", [2, 6])

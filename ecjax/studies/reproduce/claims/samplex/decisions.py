@@ -22,7 +22,7 @@ from ecjax.studies.reproduce.options import FULL
 _SWEEP_K = (9, 12, 15, 18)
 _REGIONS = (0.52, 0.41, 0.69, 0.98, 0.14, 0.21)  # s to fetch a chunk
 _WARM = 0.25  # share of the reads that is not counted
-_NOISE = 1.25  # times of two runs, or on two processors, scatter by so much
+_PER_SECOND, _HALF_LIFE_S = 100.0, 1800.0  # reads; of counters of popularity
 _HERE = "microseconds of machine code, one edge, Zipf's law; all partitions: policy near_optimal"
 
 
@@ -50,9 +50,11 @@ def decision_times(point: Point, samples: int | None, reads: int) -> np.ndarray:
     none = np.zeros(0)
     network = Network(np.array([_REGIONS]), 0.0, 0.001, 0.03, none.astype(np.int64), none, none)
     stored = placed(point.items, point.k, 3, point.copies + 1, len(_REGIONS), 1, 0)
-    log = zipf_reads(Popularity(point.items, 1.0, 0.0, 600.0), reads, 100.0, 1, 0)
+    log = zipf_reads(Popularity(point.items, 1.0, 0.0, 600.0), reads, _PER_SECOND, 1, 0)
     name = "near_optimal" if samples is None else "samplex"
-    policy = Policy(name, point.capacity, 1800.0, 0.9, samples or 1, period_s=60.0, replan_reads=0, seed=0)
+    policy = Policy(
+        name, point.capacity, _HALF_LIFE_S, 0.9, samples or 1, period_s=60.0, replan_reads=0, seed=0
+    )
     replay(type(log)(*(column[:50] for column in log)), stored, network, policy)  # loads machine code
     took = np.minimum(*(replay(log, stored, network, policy).decision_s for _ in range(2)))
     return took[int(_WARM * reads) :] * 1e6
@@ -99,50 +101,61 @@ def _offline_times(capacity: int, k: int) -> dict[int | str, float]:
     }
 
 
-def update_partitions(capacity: int, k: int, updates: int, seed: int) -> np.ndarray:
-    """Partitions of the candidates of each update of the near-optimal scheme, popularity known and steady.
+def update_partitions(point: Point, reads: int, seed: int) -> np.ndarray:
+    """Partitions of the candidates at each counted read, by the near-optimal scheme; 0 where all chunks are kept.
+
+    Popularity is counted as policy ``near_optimal`` does, and steady (Zipf's law). Room for K chunks are free ones,
+    those that the item has, and those of others, the least valuable first: at most K + 1 items share 2K - 1 chunks.
 
     Args:
-        capacity: C, chunks.
-        k: K.
-        updates: how many to count, after as many that are not.
-        seed: of items and reads.
+        point: the cache.
+        reads: to replay, a first quarter of which is not counted.
+        seed: of places and reads.
     """
     from ecjax.caching.knapsack import exact
     from ecjax.caching.partitions import Partitions
     from ecjax.caching.valuation import valuation
+    from ecjax.caching.workload import Popularity, placed, zipf_reads
 
-    rng = np.random.default_rng(seed)
-    rates = plateau_rates()
-    tau = valuation(rates, rng.choice(_REGIONS, (len(rates), k)))
-    kept = np.zeros(len(rates), np.int64)
-    kept[rng.permutation(len(rates))[: capacity // k]] = k
-    found: list[int] = []
-    while len(found) < 2 * updates:
-        item = int(rng.choice(len(rates), p=rates))
+    capacity, k, copies, items = point
+    stored = placed(items, k, 3, copies + 1, len(_REGIONS), 1, seed)
+    latency = np.array(_REGIONS)[stored.node_of[:, :k]].min(axis=2)
+    each = valuation(np.ones(items), latency)
+    count, grown = np.zeros(items), 1.0
+    kept = np.zeros(items, np.int64)
+    made: list[int] = []
+    log = zipf_reads(Popularity(items, 1.0, 0.0, 600.0), reads, _PER_SECOND, 1, seed).item.tolist()
+    for item in log:
+        count[item] += grown
+        grown *= 2 ** (1 / (_PER_SECOND * _HALF_LIFE_S))
         if kept[item] == k:
+            made.append(0)
             continue
         others = np.flatnonzero(kept)
         others = others[others != item]
-        others = others[np.argsort(tau[others, kept[others]] / kept[others], kind="stable")]
-        room = np.cumsum(kept[others]) + capacity - kept.sum()
-        chosen = np.append(item, others[: int(np.searchsorted(room, k)) + 1])
-        shared = min(int(capacity - kept.sum() + kept[chosen].sum()), len(chosen) * k)
-        found.append(Partitions(shared, k, len(chosen)).count)
-        kept[chosen] = exact(tau[chosen], shared)
-    return np.array(found[updates:])
+        worth = count[others] * each[others, kept[others]] / kept[others]
+        others = others[np.argsort(worth, kind="stable")]
+        free = capacity - int(kept.sum()) + int(kept[item])
+        room = free + np.concatenate([[0], np.cumsum(kept[others])])
+        chosen = np.append(item, others[: int(np.searchsorted(room, k))])
+        shared = min(int(free + kept[chosen[1:]].sum()), len(chosen) * k)
+        made.append(Partitions(shared, k, len(chosen)).count)
+        kept[chosen] = exact(count[chosen, None] * each[chosen], shared)
+    return np.array(made[int(_WARM * reads) :])
 
 
 def _iterations(evidence: Evidence) -> Finding:
-    updates = 20_000 if evidence.size == FULL else 1500
-    small, large = (update_partitions(*point, updates, 0) for point in ((100, 6), (1000, 15)))
+    reads = 50_000 if evidence.size == FULL else 6000
+    small, large = (update_partitions(point, reads, 0) for point in (Point(100, 6), Point(1000, 15)))
     means = float(small.mean()), float(large.mean())
     near = all(0.5 <= mean / printed <= 2 for mean, printed in zip(means, (5.62, 52.1), strict=True))
+    missing = [float(each[each > 0].mean()) for each in (small, large)]
     return in_shape(
         near and small.max() <= 37 and large.max() <= 3920,
         means[1],
-        f"means {texts(means)}, largest {small.max()} and {large.max()} (possible: 37 and 3920), of the updates of "
-        "items that are not kept whole, popularity known and a plateau; the paper does not say which reads it counts",
+        f"means {texts(means)} of all reads, {texts(missing)} of those that find chunks missing, largest "
+        f"{small.max()} and {large.max()} (possible: 37 and 3920), popularity counted, Zipf's law; the paper does "
+        "not say which reads it counts",
     )
 
 
@@ -197,11 +210,11 @@ def _speed(evidence: Evidence) -> Finding:
     rest = [_ratio(point, reads)[1] for point in others]
     every = [*by_k, *rest]
     return in_shape(
-        min(every) > 3 * _NOISE and rises(by_k) and max(few) < 2 * few[0],
+        min(every) > 3 and rises(by_k) and max(few) < 2 * few[0],
         max(every),
         f"{texts(by_k)} times for K = {texts(_SWEEP_K)}, {min(rest):.3g} to {max(rest):.3g} over C, copies and M; "
-        f"SampleX(5) itself {texts(few)} us over K. Where few partitions exist, as at K = 9, there is little to skip; "
-        f"{_HERE}",
+        f"SampleX(5) itself {texts(few)} us over K. Where few partitions exist, as at K = 9, there is little to skip, "
+        f"and 3 times, which the rule asks, may be missed by the scatter of times; {_HERE}",
         min(every),
         max(every),
     )
@@ -232,8 +245,9 @@ def _offline_large(evidence: Evidence) -> Finding:
     return in_shape(
         off <= 0.3 and times[10] < times["agar"],
         1e3 * times[10],
-        f"{texts(1e3 * took)} ms for S = {texts(samples)}, within {off:.0%} of a line, where 30 % is allowed: "
-        "every plan begins by ordering the items, which is most of one with S = 1; Agar's own programme "
+        f"{texts(1e3 * took)} ms for S = {texts(samples)}: off the straight line through them by up to {off:.0%} of "
+        "it, where 30 % is allowed; a further sample takes "
+        f"{texts(1e3 * np.diff(took) / np.diff(samples))} ms from one S to the next; Agar's own programme "
         f"{1e3 * times['agar']:.3g} ms, the whole dynamic programme {1e3 * times['whole']:.3g} ms",
     )
 

@@ -291,7 +291,7 @@ THEOREMS = (
         "Theorem 1",
         "The last partition alone is worth more than 1/(K+1) of the optimum.",
         _theorem_1,
-        paper_value="> 1/(K+1)",
+        paper_value="> K / (K + 1)",
         quantity="least value over optimum, times K",
     ),
     Claim(
