@@ -1,6 +1,7 @@
 """Laws of latencies in pieces of time whose queues are steady: the estimate of Poisson arrivals at their loads.
 
-Pieces of like loads at all nodes are taken together: at most eight kinds of them, each with its rates of the files.
+Pieces of like loads at all nodes are taken together: at most eight kinds of them, each with its rates of the files as
+the mean read meets them (of two loads that of the higher counts more than time has it: there are more reads).
 """
 
 from dataclasses import replace
@@ -20,7 +21,7 @@ from ecjax.traffic.node_work import Placed
 from ecjax.traffic.paths import Pieces
 
 _CLUSTERS = (1, 2, 4, 8)
-_NEAR = 0.15  # root mean square of log(1 - load) within a cluster
+_NEAR = 0.1  # root mean square of log(1 - load) within a cluster
 _ROUNDS = 20
 
 
@@ -49,17 +50,18 @@ def steady_laws(
     cells = []
     for number in range(cluster.max() + 1):
         member = cluster == number
-        span = float(pieces.reads.width_s[member].sum())
+        # per time, of what comes in each piece
+        per_s = np.where(member, by_piece / by_piece[member].sum() / pieces.reads.width_s, 0.0)
         part = within(pieces.reads, member)
-        reads = np.bincount(kinds.of_file[part.file], part.reads, len(kinds.first))
-        used = np.flatnonzero(reads)
+        met = np.bincount(kinds.of_file[part.file], part.reads * per_s[part.bin], len(kinds.first))
+        used = np.flatnonzero(met)
         marginals, size = placed.probabilities[kinds.first[used]], placed.chunk_bytes[kinds.first[used]]
-        rows = Kinds(marginals, reads[used] / span, size, np.rint(marginals.sum(axis=1)))
+        rows = Kinds(marginals, met[used], size, np.rint(marginals.sum(axis=1)))
         drawn, rate = calibrated_sample(rows, placed.service)
         full = padded(Kinds(*(each[drawn] for each in rows))._replace(rate=rate))
         beside = placed.background
         if pieces.writes is not None:
-            beside = beside + _writes(within(pieces.writes, member), placed) / span
+            beside = beside + _writes(within(pieces.writes, member), per_s, placed)
         connect = workload.connect
         load = Workload.of(
             full.rate,
@@ -78,14 +80,14 @@ def steady_laws(
             np.asarray(each)[: len(drawn)] for each in (estimate.file_mean, estimate.file_quantiles)
         )
         share = group_reads(part, groups, kinds)[:, used[drawn]]
-        weights = share.multiply((rate * span / reads[used[drawn]])[None, :]).tocsr()
+        weights = share.multiply((rate / met[used[drawn]])[None, :]).tocsr()
         cells.append(Cells(laws_of_quantiles(points, quantiles), mean, weights))
     return joined(cells)
 
 
-def _writes(writes: BinnedReads, placed: Placed) -> np.ndarray:
-    """Sums of m_n over the chunks written to every node, (3, m)."""
-    count = np.bincount(writes.file, writes.reads, writes.files)
+def _writes(writes: BinnedReads, per_s: np.ndarray, placed: Placed) -> np.ndarray:
+    """Rates times m_n of the chunks written to every node, (3, m), of pieces that count ``per_s`` (T,)."""
+    count = np.bincount(writes.file, writes.reads * per_s[writes.bin], writes.files)
     moments = host_moments(placed.service, placed.chunk_bytes)
     return np.stack([count @ (placed.stored * moment) for moment in moments])
 

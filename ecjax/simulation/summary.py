@@ -1,13 +1,15 @@
 """Means, quantiles and confidence intervals of replays, without their warm-up.
 
 Intervals come from batch means (each replication gives its own), with batches merged until neighbours no longer
-correlate. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at
+correlate. Where the mean changes with time in every replication alike (outages, rates, a log), what batches differ by
+from those of the other replications counts, not from each other; of one replication, which cannot tell, all does. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at
 the next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not
 stationary. Intervals of quantiles come from the replications, which are independent, by Student's law.
 """
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -43,6 +45,18 @@ class Summary:
     utilisation: np.ndarray  # (m,) share of time that nodes gave service
 
 
+class Batches(NamedTuple):
+    """Sums of the batches of each replication, (G, b, 2) each.
+
+    Attributes:
+        each: of the replications.
+        alike: whether the mean changes with time, in all replications alike.
+    """
+
+    each: list[np.ndarray]
+    alike: bool
+
+
 def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -> Summary:
     """Statistics over replications of one replay.
 
@@ -64,15 +78,16 @@ def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -
     segment = SEGMENTS.index(start)
     sums = sum(t.sums[segment:].sum(axis=0) for t in tallies)
     histograms = np.stack([t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
+    alike = varying and len(tallies) > 1
     batches = [t.batches[:, start:] for t in tallies]
     together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
     of_files = np.stack([t.file_bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
     bins = histograms.sum(axis=0)
     of_all = histograms[:, None, :classes].sum(axis=2)
     return Summary(
-        **_statistics(sums, histograms, batches, of_files),
+        **_statistics(sums, histograms, Batches(batches, alike), of_files),
         all=Summary(
-            **_statistics(sums[None, :classes].sum(axis=1), of_all, together),
+            **_statistics(sums[None, :classes].sum(axis=1), of_all, Batches(together, alike)),
             bins=bins[:classes],
             all=None,
             warm_up=start / max(filled, 1),
@@ -123,7 +138,7 @@ def quantile_half_widths(replications: np.ndarray) -> np.ndarray:
 
 
 def _statistics(
-    sums: np.ndarray, bins: np.ndarray, batches: list[np.ndarray], file_bins: np.ndarray | None = None
+    sums: np.ndarray, bins: np.ndarray, batches: Batches, file_bins: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
     """Sums (G, 3); histograms (R, G', bins) of the first G' groups, and (R, r, bins) of the last ones, the files."""
     count, total, square = sums.T
@@ -138,8 +153,9 @@ def _statistics(
     if file_bins is not None and file_bins.shape[1]:
         levels[first:] = quantiles(file_bins.sum(axis=0))
         half_widths[first:] = quantile_half_widths(file_bins)
-    for group in range(len(batches[0])):
-        half_width[group] = interval([batch[group] for batch in batches])
+    measured = interval_beside_others if batches.alike else interval
+    for group in range(len(batches.each[0])):
+        half_width[group] = measured([batch[group] for batch in batches.each])
     return {
         "count": count,
         "mean": mean,
@@ -220,6 +236,38 @@ def interval(replications: list[np.ndarray]) -> float:
     correlation = min(max(_correlation(series)[0], 0.0), 0.9)
     variance = spread / freedom / len(values) * (1 + correlation) / (1 - correlation)
     return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance))
+
+
+def interval_beside_others(replications: list[np.ndarray]) -> float:
+    """Half width of the 95 % interval of the mean where it changes with time in all replications alike; nan if too few.
+
+    Args:
+        replications: batches (b, 2) of each, two or more; those in the same place are of the same time.
+    """
+    count, total = np.sum(replications, axis=(0, 1))
+    if count < 2:
+        return math.nan
+    # enough replications tell by their own sums; of fewer, batches do
+    number = _MOST_BATCHES if len(replications) < _FEWEST_BATCHES else 1
+    while True:
+        merged = np.stack([_merged(part, number) for part in replications])
+        over = merged[:, :, 1] - total / count * merged[:, :, 0]
+        apart = list(over - over.mean(axis=0))
+        if number <= _FEWEST_BATCHES or not _correlated(apart):
+            break
+        number //= 2
+    spread = np.sum(np.square(apart), axis=0)
+    if not spread.any():
+        return 0.0
+    # as Welch and Satterthwaite have it: few batches, as those of an outage, may have most of the spread
+    freedom = float(spread.sum() ** 2 / np.sum(spread**2)) * (len(apart) - 1)
+    correlation = 0.0
+    if number > 1:
+        freedom = max(freedom, _FEWEST_BATCHES)
+        correlation = min(max(_correlation(apart)[0], 0.0), 0.9)
+    variance = float(spread.sum()) * len(apart) / (len(apart) - 1)
+    variance *= (1 + correlation) / (1 - correlation)
+    return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance) / count)
 
 
 def _correlation(series: list[np.ndarray]) -> tuple[float, int]:

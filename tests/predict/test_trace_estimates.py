@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
@@ -45,6 +45,24 @@ def _case(name, cycles, seed):
     sets = [each["nodes"] for each in case["files"]]
     nodes = max(max(each) for each in sets) + 1
     return case, (times, file, sets, case["k"], case["service_mean_s"], nodes), cycles * sum(lengths)
+
+
+@pytest.mark.parametrize("second_s", [5.0, 20.0, 60.0, 300.0])
+def test_two_constant_rates_count_by_their_reads(second_s):
+    """M/M/1 at loads of 0.02 and 0.4: sojourns are a mixture of two exponential laws."""
+    mean, first_s, factors = 1e-3, 400.0, np.array([20.0, 400.0])
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=1)
+    load = Workload.of(np.ones(1), 1.0, np.ones(1), service)
+    placed = Placed(np.ones((1, 1)), np.ones(1), service, np.ones((1, 1)), np.zeros((3, 1)))
+    changes = Factors(np.array([0.0, first_s]), factors, (None, None))
+    reads = expected_reads(np.ones(1), changes, first_s + second_s)
+    found = trace_estimate(Arrivals(reads, certain=True), placed, load)
+    sojourn = mean / (1 - factors * mean)
+    weight = factors * [first_s, second_s]
+    weight = weight / weight.sum()
+    assert found.mean[0] == pytest.approx(weight @ sojourn, rel=0.01)
+    p99 = optimize.brentq(lambda t: weight @ np.exp(-t / sojourn) - 0.01, 0.0, 1.0)
+    assert found.quantiles[0, 2] == pytest.approx(p99, rel=0.04)
 
 
 @pytest.mark.parametrize(

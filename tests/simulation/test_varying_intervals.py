@@ -1,0 +1,43 @@
+"""Intervals of means that change with time in all replications alike, as outages make them, against what is known."""
+
+import numpy as np
+import pytest
+
+from ecjax.simulation.summary import interval, interval_beside_others
+
+BATCHES = 256
+MEAN = np.where((np.arange(BATCHES) > 100) & (np.arange(BATCHES) < 150), 5.0, 0.1)
+
+
+def replications(random, number, phi):
+    """Batches of some 100 requests each whose means are ``MEAN``, with noise that correlates from one to the next."""
+    noise = np.empty((number, BATCHES))
+    state = random.standard_normal(number)
+    for place in range(BATCHES):
+        state = phi * state + np.sqrt(1 - phi**2) * random.standard_normal(number)
+        noise[:, place] = state
+    count = random.poisson(100, noise.shape) + 1.0
+    return list(np.stack([count, count * MEAN * (1 + 0.05 * noise)], axis=2))
+
+
+@pytest.mark.parametrize("number", [2, 10])
+@pytest.mark.parametrize("phi", [0.0, 0.5])
+def test_what_all_replications_have_alike_is_not_noise(number, phi):
+    random = np.random.default_rng(4)
+    errors, widths, apart = [], [], []
+    for _ in range(150):
+        made = replications(random, number, phi)
+        count, total = np.sum(made, axis=(0, 1))
+        errors.append(total / count - MEAN.mean())
+        widths.append(interval_beside_others(made))
+        apart.append(interval(made))
+    inside = np.abs(errors) <= widths
+    # 142.5 are 95 %; fewer than 134 have a chance below 1 %
+    assert inside.sum() >= 134
+    assert 0.8 < np.mean(widths) / (1.96 * np.std(errors)) < 1.4
+    # beside each other, batches of an outage and others differ by tens of times as much
+    assert np.mean(apart) > 20 * np.mean(widths)
+
+
+def test_nothing_counted_has_no_interval():
+    assert np.isnan(interval_beside_others([np.zeros((BATCHES, 2))] * 2))
