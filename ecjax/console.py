@@ -30,6 +30,7 @@ class OutputMode(Enum):
     JSON = "--json"
 
 
+_remarks: list[str] = []
 _mode = OutputMode.ALL
 
 
@@ -103,6 +104,25 @@ def say(console: Console, text: str, style: str = "", soft_wrap: bool = False) -
     if console.quiet and style in _SERIOUS:
         console = MESSAGES
     console.print(Text(displayed(text), style=style), soft_wrap=soft_wrap)
+
+
+def remark(console: Console, text: str, style: str = "") -> None:
+    """Say what a result assumes, or why it is to be doubted; it is kept beside the recommendation, too.
+
+    Args:
+        console: where.
+        text: a sentence or more.
+        style: of rich.
+    """
+    say(console, text, style)
+    _remarks.append(text)
+
+
+def taken_remarks() -> tuple[str, ...]:
+    """The different remarks since these were last taken, in their order."""
+    remarks = tuple(dict.fromkeys(_remarks))
+    _remarks.clear()
+    return remarks
 
 
 def conclude(console: Console, text: str) -> None:

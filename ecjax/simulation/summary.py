@@ -2,9 +2,10 @@
 
 Intervals come from batch means (each replication gives its own), with batches merged until neighbours no longer
 correlate. Where the mean changes with time in every replication alike (outages, rates, a log), what batches differ by
-from those of the other replications counts, not from each other; of one replication, which cannot tell, all does. The warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at
-the next segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not
-stationary. Intervals of quantiles come from the replications, which are independent, by Student's law.
+from those of the other replications counts, not from each other; of one replication, which cannot tell, all does. The
+warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at the next
+segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not stationary.
+Intervals of quantiles come from the replications, which are independent, by Student's law.
 """
 
 import math

@@ -128,13 +128,19 @@ def _of_series(series: list[_Series], metric: str, file: Path) -> dict[str, Hist
         if kind == "bucket":
             end = each.labels.get("le", "")
             try:
-                part["bucket"][float(end)] = each.value
+                place: float | str = float(end)
             except ValueError:
                 raise UserError(
                     f"{file}: {metric}: found le={end!r}; allowed: a number of seconds, or +Inf"
                 ) from None
+            into = part["bucket"]
         else:
-            part[kind] = each.value
+            place, into = kind, part
+        if place in into:
+            raise UserError(
+                f"{file}: {metric}: found two samples of {each.name} {each.labels}; allowed: one scrape"
+            )
+        into[place] = each.value
     if not any(part["bucket"] for part in parts.values()):
         names = sorted(
             {each.name.removesuffix("_bucket") for each in series if each.name.endswith("_bucket")}
@@ -161,7 +167,7 @@ def _cumulative(part: dict[str, Any], name: str) -> Histogram:
         not edges.size
         or np.isnan(edges).any()
         or not np.all(np.isfinite(counts))
-        or np.any(np.diff(counts) < 0)
+        or np.any(np.diff(counts, prepend=0.0) < 0)
     ):
         raise UserError(f"{name}: found buckets that do not add up; allowed: cumulative counts with le")
     if edges[0] < 0:

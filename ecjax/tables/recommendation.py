@@ -19,11 +19,13 @@ class Recommendation:
         sentence: what is recommended, by how much it is better, under which condition, and what it costs.
         run_id: of the run that is recommended; None where the sentence says why none is.
         among: why the run was chosen, in a few words: ``the knee``, ``the cheapest with max_latency_s=0.05``.
+        remarks: what the results assume, and what of them to doubt, as it was printed.
     """
 
     sentence: str
     run_id: str | None = None
     among: str = ""
+    remarks: tuple[str, ...] = ()
 
 
 def write_recommendation(out: Path, recommendation: Recommendation) -> None:
@@ -45,6 +47,7 @@ def read_recommendation(out: Path) -> Recommendation | None:
         with path.open("rb") as file:
             text = file.read()
     try:
-        return Recommendation(**json.loads(text))
-    except (ValueError, TypeError) as error:
+        values = json.loads(text)
+        return Recommendation(**values | {"remarks": tuple(values.get("remarks", ()))})
+    except (ValueError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: damaged; remove it, or run the command that made it again") from error

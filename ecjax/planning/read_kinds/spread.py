@@ -104,21 +104,21 @@ def plan_kinds(model: KindModel, full: np.ndarray, share: float | None = None) -
     Args:
         model: full and small reads on it.
         full: (R, m) probabilities of full reads to start from.
-        share: of every small read that is degraded, to keep (other chunks alike) and let full reads be as they are;
-            None: the best.
+        share: of every small read that is degraded, to keep, other chunks alike; None: the best.
     """
     rows = np.arange(len(full))[:, None]
     start = np.where(model.full_nodes >= 0, full[rows, model.full_nodes], 0.0)
     point = _column(model, start, model.evenly(share or 0.0))
-    if share is not None:
-        return _plan(model, point, 0)
-    steps = 0
+    fixed, steps = None if share is None else point.degraded, 0
     if _busiest(model, point) >= 1:
-        point, steps = _improved(model, _relief, point)
+        point, steps = _improved(model, _relief, point, fixed)
     if _busiest(model, point) >= 1:
         return _plan(model, point, steps)
-    point, more = _improved(model, latency, point)
-    mixed, snapped = _plan(model, point, steps + more), _plan(model, _snapped(model, point), steps + more)
+    point, more = _improved(model, latency, point, fixed)
+    mixed = _plan(model, point, steps + more)
+    if fixed is not None:
+        return mixed
+    snapped = _plan(model, _snapped(model, point), steps + more)
     return snapped if snapped.latency < mixed.latency else mixed
 
 
@@ -130,10 +130,13 @@ def prices_at(model: KindModel, loads: Loads) -> tuple[float, tuple[float, float
 
 def cheapest(model: KindModel, prices: Prices) -> tuple[np.ndarray, np.ndarray]:
     """The cheapest answer to every read, full (R, N) and degraded (T, N)."""
-    full = _least(_full_costs(model, prices), model.full_k, 0.0)
     costs, gain = _small_costs(model, prices)
     others = _least(costs, model.small.k, 0.0)
-    return full, others * (gain(others) > 0)[:, None]
+    return _cheapest_full(model, prices), others * (gain(others) > 0)[:, None]
+
+
+def _cheapest_full(model: KindModel, prices: Prices) -> np.ndarray:
+    return _least(_full_costs(model, prices), model.full_k, 0.0)
 
 
 def _plan(model: KindModel, point: _Column, steps: int) -> KindPlan:
@@ -160,14 +163,17 @@ def _prices(model: KindModel, slope: Loads) -> Prices:
     return Prices(full, direct, joined, float(read))
 
 
-def _improved(model: KindModel, objective: Callable, point: _Column) -> tuple[_Column, int]:
-    """The point after mixing it with answers to its prices; and how many times."""
+def _improved(
+    model: KindModel, objective: Callable, point: _Column, fixed: np.ndarray | None
+) -> tuple[_Column, int]:
+    """The point after mixing it with answers to its prices, those of small reads unless fixed; and how many times."""
     columns: list[_Column] = []
     best, settled = np.inf, 0
     for step in range(_STEPS):
         (value, _), slope = _SLOPES[objective](_as_jax(point.loads), model.moments)
         prices = _prices(model, slope)
-        answer = _column(model, *cheapest(model, prices))
+        spread = cheapest(model, prices) if fixed is None else (_cheapest_full(model, prices), fixed)
+        answer = _column(model, *spread)
         gain = sum(
             float(np.sum(each * (here - there)))
             for each, here, there in zip(slope, point.loads, answer.loads, strict=True)
@@ -178,7 +184,9 @@ def _improved(model: KindModel, objective: Callable, point: _Column) -> tuple[_C
             return point, step
         if objective is _relief and _busiest(model, point) < 0.9:
             return point, step
-        columns = [*columns, answer, *(_blurred(model, prices, blur) for blur in _BLURS)][1 - _COLUMNS :]
+        columns = [*columns, answer, *(_blurred(model, prices, blur, fixed) for blur in _BLURS)][
+            1 - _COLUMNS :
+        ]
         mixed = [point, *columns]
         some = mixed + [point] * (_COLUMNS - len(mixed))
         stacked = Loads(
@@ -230,15 +238,18 @@ def _small_costs(model: KindModel, prices: Prices) -> tuple[np.ndarray, Callable
     return costs, gain
 
 
-def _blurred(model: KindModel, prices: Prices, blur: float) -> _Column:
-    """Answers shared by nodes of nearly the same price, and by kinds that cost nearly the same."""
+def _blurred(model: KindModel, prices: Prices, blur: float, fixed: np.ndarray | None) -> _Column:
+    """Answers shared by nodes of nearly the same price, and unless fixed by kinds that cost nearly the same."""
+    full = _full_costs(model, prices)
+    scale = np.mean(np.where(model.full_nodes >= 0, full, 0.0), axis=1, keepdims=True)
+    spread = _least(full, model.full_k, blur * scale)
+    if fixed is not None:
+        return _column(model, spread, fixed)
     costs, gain = _small_costs(model, prices)
     width = blur * float(np.mean(prices.joined))
     others = _least(costs, model.small.k, width)
     share = np.clip(0.5 + 0.5 * gain(others) / max(width, 1e-300), 0.0, 1.0)
-    full = _full_costs(model, prices)
-    scale = np.mean(np.where(model.full_nodes >= 0, full, 0.0), axis=1, keepdims=True)
-    return _column(model, _least(full, model.full_k, blur * scale), others * share[:, None])
+    return _column(model, spread, others * share[:, None])
 
 
 def _least(costs: np.ndarray, k: np.ndarray, width: np.ndarray | float) -> np.ndarray:

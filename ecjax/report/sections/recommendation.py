@@ -33,6 +33,7 @@ def section(results: Results) -> Section | None:
     sentences = []
     if results.recommendation is not None:
         sentences.append(results.recommendation.sentence)
+        sentences += results.recommendation.remarks
     else:
         sentences.append("This study recommends nothing.")
     listed = ", ".join(f"{count} {status}" for status, count in counts.most_common())

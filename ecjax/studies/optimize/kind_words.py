@@ -3,7 +3,7 @@
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark
 from ecjax.units import time_text
 
 
@@ -28,4 +28,4 @@ def say_small_reads(runs: pd.DataFrame, console: Console) -> None:
         words += (
             f"; other shares and spreads on this placement gain at most {float(run['scheduling_gap']):.1%}"
         )
-    say(console, f"{words} (bounds, Poisson arrivals).")
+    remark(console, f"{words} (bounds, Poisson arrivals).")

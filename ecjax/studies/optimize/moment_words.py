@@ -3,7 +3,7 @@
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark
 from ecjax.units import time_text
 
 _FIGURES = (
@@ -30,7 +30,7 @@ def say_moment_margins(runs: pd.DataFrame, console: Console) -> None:
         if pd.notna(run[f"{column}_low_s"])
     ]
     parts[0] = parts[0].replace(" is", f"{which} is", 1)
-    say(
+    remark(
         console,
         f"Moments of service are intervals: {', '.join(parts)} (the least and the largest moments, this plan kept).",
     )

@@ -3,7 +3,7 @@
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark
 from ecjax.units import time_text
 
 _NORMAL = 1.959963984540054  # 97.5 % quantile
@@ -29,7 +29,7 @@ def say_rate_errors(runs: pd.DataFrame, console: Console) -> None:
             for name, column in (("its expected mean", "estimated_mean"), ("p99", "estimated_p99"))
         ]
         words += f", {', '.join(parts)}"
-    say(console, f"{words} (95 %, reads Poisson and independent from file to file, this plan kept).")
+    remark(console, f"{words} (95 %, reads Poisson and independent from file to file, this plan kept).")
 
 
 def _interval(value: float, error: float) -> str:

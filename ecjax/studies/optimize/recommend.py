@@ -156,7 +156,9 @@ def _speed_by_log(plan: pd.Series) -> str:
     if pd.notna(plan.get("trace_estimated_mean_s")):
         parts.append(f"{_expected(plan, 'trace_estimated')} under the log's own arrivals")
         if pd.notna(plan["estimated_mean_s"]):
-            parts.append(f"{time_text(plan['estimated_mean_s'])} if they were Poisson")
+            parts.append(
+                f"{time_text(plan['estimated_mean_s'])} if they were Poisson at the rates of the plan"
+            )
     if pd.notna(plan.get("trace_wait_s")):
         parts.append(f"chunks wait {time_text(plan['trace_wait_s'])} on average under the log's own arrivals")
     return ", ".join(parts)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark, say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.optimize.floor_words import say_floors
@@ -161,7 +161,7 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
     certified = (runs["method"] == "certified") & runs["error"].isna()
     open_ = runs[certified & (runs["gap"] > options.gap)]
     if len(open_):
-        say(
+        remark(
             console,
             f"{len(open_)} of {certified.sum()} certified plans are not proven to be within gap={options.gap:g} of the "
             "best: the gap says how much better another plan could be (it stays open where chunk sizes differ, files "
@@ -169,7 +169,7 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
         )
     bare = runs[runs["files_without_redundancy"] > 0]
     if len(bare):
-        say(
+        remark(
             console,
             f"warning: {len(bare)} of {len(runs)} plans keep some files without redundancy (n = k): "
             "the loss of any node loses them. min_extra_chunks=2 sets a durability floor.",

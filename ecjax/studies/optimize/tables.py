@@ -122,7 +122,7 @@ TABLES = job_tables(
             "direct_latency_s",
             FLOAT,
             "s",
-            "latency_shared_z_s with all small reads direct, reads of the rest as placed; null: a node is overloaded",
+            "latency_shared_z_s with all small reads direct, full reads spread for that; null: a node is overloaded",
         ),
         Column(
             "cost_dollars_per_period",

@@ -3,7 +3,7 @@
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark, say
 from ecjax.units import time_text
 
 _MUCH = 2.0  # times the wait at constant rates
@@ -72,6 +72,6 @@ def say_margins(runs: pd.DataFrame, console: Console) -> None:
             for name in ("mean", "p99")
         )
         words += f"; another log of this kind would have its mean within {mean}, its p99 within {p99} (95 %){several}"
-    say(console, f"{words}.")
-    for remark in estimated["trace_remarks"].dropna().unique():
-        say(console, remark, "yellow")
+    remark(console, f"{words}.")
+    for text in estimated["trace_remarks"].dropna().unique():
+        say(console, text, "yellow")

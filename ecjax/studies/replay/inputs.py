@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.planning import Problem
 from ecjax.predict.logged import expected_reads, time_of_reads
 from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
@@ -36,6 +37,7 @@ class LoggedReads:
     times: np.ndarray  # (n,) s since the log's first arrival
     files: np.ndarray  # (n,) int64
     tick_s: float = 0.0  # resolution of the clock; 0: continuous
+    writes: np.ndarray | None = None  # (r,) how many of each file came; None: at the rates of the files table
 
     @property
     def span_s(self) -> float:
@@ -66,6 +68,12 @@ class Case:
     log_laws: Laws | None = None
     fingerprints: dict[str, str] = field(default_factory=dict)
     log: str | None = None
+
+    def fails_before(self, end_s: float) -> bool:
+        """Whether a node is down at any time from 0 to some end, s."""
+        return self.outages is not None and bool(
+            np.any((self.outages.start < end_s) & (self.outages.end > 0))
+        )
 
     def changes_before(self, end_s: float) -> bool:
         """Whether a node goes or comes back before a time, s."""
@@ -202,17 +210,21 @@ def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], tr
         if EMPIRICAL in (options.service or []):
             log_laws = _logged_laws(logged, plan, str(options.trace))
         if options.arrivals == "trace":
-            reads = _logged_reads(logged, str(options.trace))
+            reads = _logged_reads(logged, str(options.trace), plan.problem)
     log_name = None if trace is None else trace.name
     return Case(plan, factors, bursts, outages, reads, log_laws, prints, log_name)
 
 
-def _logged_reads(logged: TraceRequests, name: str) -> LoggedReads:
+def _logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedReads:
     read = ~logged.write
     if not read.any():
         raise UserError(f"trace={name}: found no reads; allowed: a log with reads to replay")
-    if not read.all():
-        log.info("trace: %d writes are left aside; writes come at the files' write rates", np.sum(~read))
+    writes = None
+    if not read.all() and problem.writes is None:
+        log.info("trace: %d writes are left aside: the files of the plan have none", np.sum(~read))
+    elif not read.all():
+        log.info("trace: its %d writes come at the mean rates that they have in it", np.sum(~read))
+        writes = np.bincount(logged.file[~read], minlength=problem.files.count)
     times, files, tick_s = logged.arrival[read], logged.file[read], logged.clock_resolution_s
     ties = np.count_nonzero(np.diff(times) == 0)
     if tick_s > 0 and ties > TIED * len(times):
@@ -223,7 +235,7 @@ def _logged_reads(logged: TraceRequests, name: str) -> LoggedReads:
             ties,
         )
         times, files = _spread_over_ticks(times, files, tick_s)
-    reads = LoggedReads(times, files, tick_s)
+    reads = LoggedReads(times, files, tick_s, writes)
     if reads.span_s <= 0:
         raise UserError(f"trace={name}: found reads at one time only; allowed: a log that lasts")
     return reads

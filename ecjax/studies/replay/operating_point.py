@@ -144,10 +144,12 @@ def weights_of(options: ReplayOptions, plan: Plan) -> np.ndarray:
 
 
 def _at_rates_of(reads: LoggedReads, plan: Plan) -> Plan:
-    """The plan with the mean rates of a log's reads, for loads, bound and estimate."""
+    """The plan with the mean rates of a log's reads, and of its writes, for loads, bound and estimate."""
     problem = plan.problem
     counts = np.bincount(reads.files, minlength=problem.files.count)
     files = replace(problem.files, rate=jnp.asarray(counts / reads.span_s))
+    if reads.writes is not None:
+        files = replace(files, write_rate=jnp.asarray(reads.writes / reads.span_s))
     return replace(
         plan,
         problem=planning.prepare(problem.nodes, files, problem.row, problem.rows),

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from ecjax import precision
+from ecjax.console import log
 from ecjax.engine import Worker
 from ecjax.options import identifying
 from ecjax.predict.latencies import Latencies
@@ -30,6 +31,7 @@ from ecjax.studies.spine.batches import Solved
 from ecjax.studies.spine.run import Run
 from ecjax.tables.nulls import or_none
 from ecjax.tables.store import Tables
+from ecjax.units import time_text
 
 _P50, _P99 = 0, 2  # places among the quantiles
 _NO_READS = "no read was replayed: rates and the factors of rates= are 0; allowed: above 0 at some time"
@@ -128,6 +130,10 @@ def _solve(
     else:
         outcomes = _outcomes(stopwatch.joined(replays.replication), options, worker)
     tallies, spans = [outcome.tally for outcome in outcomes], [outcome.span for outcome in outcomes]
+    if case.outages is not None and not case.fails_before(max(spans)):
+        log.warning(
+            "outages=%s: none is within the %s that are replayed", options.outages, time_text(max(spans))
+        )
     varying = case.reads is not None or case.factors is not None or case.changes_before(max(spans))
     summary = summarise(tallies, spans, varying)
     summary = replace(summary, utilisation=summary.utilisation / at.channels)

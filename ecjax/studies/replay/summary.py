@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark, say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.replay.assumptions import ASSUMED, broken
@@ -70,7 +70,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         _say_of_trace(runs, console, unit)
     if void and (of_mean or of_p99):
         means = "estimates of the mean rates" if under_trace else "estimates"
-        say(
+        remark(
             console,
             f"The bound promises nothing here, and {means} may be off: {', '.join(void)}. Both assume {ASSUMED}.",
             "yellow",
@@ -79,7 +79,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     overfull = drifting & runs["max_load"].isna() & (runs["max_utilisation"] > 1)
     if overfull.any():
         most = runs.loc[overfull, "max_utilisation"].max()
-        say(
+        remark(
             console,
             f"{overfull.sum()} of {len(runs)} replays overload a node, which is given up to {most:.3g} times the work "
             "that it can do in their time: its queue grows throughout, though reads may end without it.",
@@ -87,7 +87,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
         )
         drifting &= ~overfull
     if drifting.any():
-        say(
+        remark(
             console,
             f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change "
             "with time, so that means depend on the length of the run (more requests, or a lower rate_scale).",
@@ -104,15 +104,15 @@ def _say_of_trace(runs: pd.DataFrame, console: Console, unit: Unit) -> None:
             for name in ("trace_estimated_mean", "trace_estimated_p99")
         )
         several = " (first run)" if len(runs) > 1 else ""
-        say(
+        remark(
             console,
             f"Expected is under the log's own arrivals. Another log of this kind would have its mean within {mean}, "
             f"its p99 within {p99} (95 %, from leaving out tenths of the log){several}.",
         )
     else:
-        say(console, "Expected is under the rates as they vary with time.")
-    for remark in runs["trace_remarks"].dropna().unique():
-        say(console, remark, "yellow")
+        remark(console, "Expected is under the rates as they vary with time.")
+    for text in runs["trace_remarks"].dropna().unique():
+        say(console, text, "yellow")
 
 
 def _cells(

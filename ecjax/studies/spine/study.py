@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pandas as pd
@@ -13,7 +13,7 @@ import pyarrow as pa
 from rich.console import Console
 
 from ecjax.compiling import Compilation, announced
-from ecjax.console import OutputMode, conclude, log, output_mode
+from ecjax.console import OutputMode, conclude, log, output_mode, taken_remarks
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
 from ecjax.studies.spine.as_json import print_json
@@ -212,8 +212,10 @@ def run_study(
     """
     with announced() as compilation:
         runs = computed(tables, options, prepare, accelerated)
+        taken_remarks()
         recommendation = None if _only_rows.get() else present(runs)
         if recommendation is not None:
+            recommendation = replace(recommendation, remarks=taken_remarks())
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
         if not _only_rows.get():

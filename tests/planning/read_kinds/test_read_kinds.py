@@ -15,6 +15,7 @@ from planning.read_kinds.kind_models import (
     small_reads,
     with_prices,
 )
+from scipy import optimize
 
 from ecjax.planning.problem import prepare
 from ecjax.planning.read_kinds import KindModel, plan_kinds
@@ -55,6 +56,26 @@ def test_best_share_of_the_hot_node_is_that_of_the_document(hot):
     assert share[0] == pytest.approx(0.27, abs=0.005)
     assert share[1:] == pytest.approx(np.zeros(7), abs=1e-6)
     assert np.all(plan.degraded <= share[:, None] + 1e-9)
+
+
+def test_full_reads_beside_direct_ones_are_spread_for_them():
+    """By a search over the probabilities of one file with full reads; all small reads are of its first node."""
+    stored = np.ones((1, 3), bool)
+    small = small_reads(stored, [0, 0], [0, 1], [0, 1], 2, [60.0, 5.0])
+    model = KindModel(problem_of(nodes_of([0.006] * 3, [0.004] * 3), [2], [40.0], extra=1), stored, small)
+    plan = plan_kinds(model, np.where(stored, 2 / 3, 0.0), 0.0)
+    assert not plan.degraded.any()
+
+    def value(point):
+        full = np.append(point, 2 - point.sum())[None]
+        if np.any(full < 0) or np.any(full > 1):
+            return np.inf
+        loads = model.loads(full, np.zeros(model.small.others.shape))
+        return prices_at(model, loads)[0]
+
+    best = optimize.minimize(value, [0.6, 0.7], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
+    assert plan.latency == pytest.approx(best.fun, rel=1e-5)
+    assert plan.latency < 0.99 * value(np.array([2 / 3, 2 / 3]))
 
 
 def test_best_share_of_a_slow_node_is_that_of_the_document():

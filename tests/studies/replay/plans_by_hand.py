@@ -19,13 +19,14 @@ SHARES = np.array([[0.6, 0.45], [0.4, 0.55]])  # by class and node
 WEIGHTS = [("b", "y", 0.55), ("a", "x", 0.6), ("a", "y", 0.45), ("b", "x", 0.4)]
 
 
-def plan_by_hand(folder, queue, weights=None, **run):
+def plan_by_hand(folder, queue, weights=None, write_rate=None, **run):
     """A result folder with one optimize run; ``run`` are further columns of its row."""
     folder.mkdir(exist_ok=True)
     nodes = {"node_id": ["x", "y"], "delta_s": FIXED, "delta_s_per_byte": [0.1] * 2}
     nodes |= {"psi_s": VARIABLE, "psi_s_per_byte": [0.0] * 2, "cost_per_chunk_dollars": PRICES}
     files = {"file_id": range(10, 14), "bytes": SIZES, "k": NEED, "rate_per_s": RATES}
     files |= {"service_class": [("a", "b")[number] for number in OF_FILE]}
+    files |= {} if write_rate is None else {"write_rate_per_s": [write_rate] * 4}
     for name, columns in (("nodes", nodes), ("files", files)):
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
     nodes, files = (read_input(str(folder / f"{name}.parquet"), name) for name in ("nodes", "files"))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from plans_by_hand import RATES, plan_by_hand
+from plans_by_hand import FIXED, NEED, PLACED, RATES, SIZES, VARIABLE, plan_by_hand
 from rich.console import Console
 
 from ecjax.predict.logged import varying_estimate
@@ -42,6 +42,26 @@ def _replayed(tmp_path, **options):
     options = ReplayOptions(out=out, figures=[], replications=6, **options)
     code = replay_study(options, Console(file=text, width=200))
     return out, code, read_results(out, "runs").iloc[0], text.getvalue()
+
+
+@pytest.mark.parametrize("write_rate, counted", [(10.0, True), (None, False)])
+def test_writes_of_a_log_come_as_often_as_it_has_them(tmp_path, write_rate, counted):
+    """Not at the rates of the plan's files, which may be those of a peak; where these have none, they do not count."""
+    path, columns = _log(tmp_path, range(10, 14))
+    table = pa.csv.read_csv(path)
+    write = np.arange(len(table)) % 4 == 0
+    operations = pa.array(np.where(write, "write", "read"))
+    pa.csv.write_csv(table.set_column(table.column_names.index("op"), "op", operations), path)
+    written, read = (
+        np.bincount(table["file_id"].to_numpy()[part] - 10, minlength=4) for part in (write, ~write)
+    )
+    times = table["arrival_s"].to_numpy()[~write]
+    plan = plan_by_hand(tmp_path, "fcfs", write_rate=write_rate)
+    out, _, _, _ = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=0.2)
+    loads = read_results(out, "node_loads").set_index("node_id")["load"]
+    chunk_s = FIXED + VARIABLE + 0.1 * (SIZES / NEED)[:, None]
+    work = read @ (PLACED * chunk_s) + (written @ chunk_s if counted else 0.0)
+    assert loads.to_numpy() == pytest.approx(0.2 * work / (times[-1] - times[0]), rel=1e-6)
 
 
 def test_the_estimate_under_a_log_is_beside_its_replay(tmp_path):
