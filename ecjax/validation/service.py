@@ -13,7 +13,16 @@ from scipy.optimize import nnls
 
 from ecjax.errors import UserError
 from ecjax.simulation import law_fit
-from ecjax.simulation.laws import LINES, OFFSET, SCALE, Laws
+from ecjax.simulation.laws import (
+    FIRST_SAMPLE,
+    LINES,
+    OFFSET,
+    OFFSET_PER_BYTE,
+    SAMPLES,
+    SCALE,
+    SCALE_PER_BYTE,
+    Laws,
+)
 
 EMPIRICAL = "empirical"
 LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation
@@ -26,6 +35,7 @@ RELATIONS = (
 _INDEPENDENT, _PROPORTIONAL, _AFFINE, _APART = range(len(RELATIONS))
 _SIZE_CLASSES = 8
 _MOST_SIZES = 16  # distinct sizes that are classes of their own
+_LEAST_FOR_TAIL = 500  # samples of a size at a node, for its 99 % quantile
 _SCORED = 10000  # samples of a node that the choice of the relation looks at
 
 
@@ -98,6 +108,34 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     return ServiceLaws(
         Laws(table, drawn.samples), None if span[0] == span[1] else RELATIONS[relation], pooled
     )
+
+
+def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float] | None:
+    """Where 99 % quantiles of empirical laws are furthest from those of the samples, by node and size.
+
+    Args:
+        samples: that the laws were made of, at nodes numbered as these.
+        laws: empirical, one per node.
+
+    Returns:
+        Node, size (B), and the quantiles of its samples and of its law (s); None where no node has enough of a size.
+    """
+    worst, furthest = None, 0.0
+    for size in np.unique(samples.bytes):
+        of_size = samples.bytes == size
+        for node in np.unique(samples.node[of_size]).tolist():
+            measured = samples.service[of_size & (samples.node == node)]
+            if len(measured) < _LEAST_FOR_TAIL:
+                continue
+            row = laws.table[node]
+            first, count = int(row[FIRST_SAMPLE]), int(row[SAMPLES])
+            unit = np.quantile(laws.samples[first : first + count], 0.99)
+            law = row[OFFSET] + row[OFFSET_PER_BYTE] * size + (row[SCALE] + row[SCALE_PER_BYTE] * size) * unit
+            seen = float(np.quantile(measured, 0.99))
+            apart = abs(np.log(law / seen)) if law > 0 and seen > 0 else 0.0
+            if worst is None or apart > furthest:
+                worst, furthest = (node, float(size), seen, float(law)), apart
+    return worst
 
 
 def size_classes(sizes: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from scipy import stats
 from ecjax.simulation import laws
 from ecjax.streams import streams
 from ecjax.validation.replay import draw_service
-from ecjax.validation.service import RELATIONS, Samples, fit_service
+from ecjax.validation.service import RELATIONS, Samples, fit_service, tail_misfit
 
 SIZES = np.array([1000.0, 2000.0, 8000.0])
 
@@ -43,6 +43,26 @@ def test_the_relation_to_the_size_is_found(relation, law):
             assert own.min() >= 0
             np.testing.assert_allclose([own.mean(), own.std()], [true.mean(), true.std()], rtol=0.09)
             assert stats.ks_2samp(own, true).statistic < 0.07
+
+
+def test_rare_long_services_of_no_size_are_seen_not_to_fit():
+    """2 % take 80 s whatever the size: no relation between sizes has them."""
+    rng = np.random.default_rng(3)
+    node, size = rng.integers(2, size=12_000), rng.choice(SIZES, 12_000)
+    service = (2 + 1e-3 * size) * (0.5 + 0.5 * rng.exponential(size=len(size)))
+    stalled = rng.random(len(size)) < 0.02
+    service = np.where(stalled, 80.0, service)
+    samples = Samples(node, size, service)
+    where, of_size, measured, law = tail_misfit(
+        samples, fit_service(samples, ["a", "b"], SIZES, "empirical").laws
+    )
+    assert measured == np.quantile(service[(node == where) & (size == of_size)], 0.99) == 80.0
+    assert not 1 / 1.5 < law / measured < 1.5
+    plain = Samples(node[~stalled], size[~stalled], service[~stalled])
+    _, _, measured, law = tail_misfit(plain, fit_service(plain, ["a", "b"], SIZES, "empirical").laws)
+    assert 1 / 1.25 < law / measured < 1.25
+    few = Samples(node[:300], size[:300], service[:300])
+    assert tail_misfit(few, fit_service(few, ["a", "b"], SIZES, "empirical").laws) is None
 
 
 def test_sizes_that_are_all_different():

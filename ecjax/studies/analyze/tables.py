@@ -96,6 +96,10 @@ TABLES = job_tables(
         Column("observed_third_s3", FLOAT, "s^3", "their third raw moment"),
         Column("observed_third_error_s3", FLOAT, "s^3", "its standard error"),
         Column(
+            "law_mean_s", FLOAT, "s", "mean of the affine law for the chunks that were read; null without one"
+        ),
+        Column("law_second_s2", FLOAT, "s^2", "its second raw moment for them"),
+        Column(
             "exponential_distance", FLOAT, "", "Kolmogorov distance to an exponential law of the same mean"
         ),
         Column("chunk_reads", INTEGER, "", "chunks read"),

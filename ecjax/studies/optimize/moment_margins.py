@@ -1,4 +1,4 @@
-"""Columns of ``runs`` with what bound and estimates of a plan are between, where moments of service are intervals."""
+"""Columns of ``runs`` on moments of service: figures where they are intervals, and laws that miss those measured."""
 
 from dataclasses import replace
 
@@ -46,6 +46,24 @@ def moment_columns(
             estimate = plan_estimate(there, laws, *map(np.asarray, placed))
             columns |= {f"estimated_mean_{end}_s": estimate.mean, f"estimated_p99_{end}_s": estimate.p99}
     return {name: value if np.isfinite(value) else None for name, value in columns.items()}
+
+
+def misfit_columns(case: Case) -> dict[str, float]:
+    """How far the affine laws of an analysis are from what it measured, in second moments; none of other nodes.
+
+    Args:
+        case: what is planned for.
+    """
+    names = ("observed_second_s2", "law_second_s2")
+    if not set(names) <= set(case.nodes.column_names) or "delta_s" not in case.nodes.column_names:
+        return {}
+    try:
+        measured, fitted = (case.nodes[name].to_numpy(zero_copy_only=False).astype(float) for name in names)
+    except (ValueError, TypeError):
+        return {}  # a column of the user's own
+    known = (measured > 0) & (fitted > 0) & np.isfinite(measured) & np.isfinite(fitted)
+    ratio = measured[known] / fitted[known]
+    return {"service_second_ratio": float(ratio[np.argmax(np.abs(np.log(ratio)))])} if len(ratio) else {}
 
 
 def _with_moments(nodes: pa.Table, names: tuple[str, ...]) -> pa.Table:

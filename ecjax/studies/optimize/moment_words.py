@@ -1,4 +1,6 @@
-"""What ``ecjax optimize`` says of figures for nodes whose moments of service are only known as intervals."""
+"""What ``ecjax optimize`` says of nodes whose moments of service are known as intervals, or missed by their laws."""
+
+import math
 
 import pandas as pd
 from rich.console import Console
@@ -6,6 +8,7 @@ from rich.console import Console
 from ecjax.console import remark
 from ecjax.units import time_text
 
+_MISFIT = 1.25  # factor, of the second moment
 _FIGURES = (
     ("the bound", "latency"),
     ("its expected mean", "estimated_mean"),
@@ -34,6 +37,31 @@ def say_moment_margins(runs: pd.DataFrame, console: Console) -> None:
         console,
         f"Moments of service are intervals: {', '.join(parts)} (the least and the largest moments, this plan kept).",
     )
+
+
+def misses_the_log(run: pd.Series) -> bool:
+    """Whether the laws of the nodes are far from what the analysis that made them measured."""
+    ratio = run.get("service_second_ratio")
+    return bool(ratio is not None and ratio > 0 and abs(math.log(ratio)) > math.log(_MISFIT))
+
+
+def say_misfit(runs: pd.DataFrame, console: Console) -> None:
+    """Say how far laws are from the services that were measured, where it matters.
+
+    Args:
+        runs: rows of ``runs`` of a study.
+        console: where.
+    """
+    some = [run for _, run in runs.iterrows() if misses_the_log(run)]
+    if some:
+        remark(
+            console,
+            "The affine laws of the nodes miss the services that were measured: their second moment, which waits "
+            f"depend on, is {some[0]['service_second_ratio']:.2g} times that of the law at the node where they are "
+            "furthest apart. What is proven is proven for the laws; reference_bytes= of ecjax analyze gives moments "
+            "at one chunk size instead.",
+            "yellow",
+        )
 
 
 def _interval(low: float, high: float) -> str:

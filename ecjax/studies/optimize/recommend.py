@@ -3,6 +3,7 @@
 import pandas as pd
 
 from ecjax.status import Status
+from ecjax.studies.optimize.moment_words import misses_the_log
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, word
 from ecjax.studies.spine.winners import differing
@@ -144,10 +145,12 @@ def _speed(plan: pd.Series) -> str:
     """What the plan delivers, and under which assumption."""
     if pd.notna(plan.get("trace_estimated_mean_s")) or pd.notna(plan.get("trace_wait_s")):
         return _speed_by_log(plan)
-    bound = time_text(plan["latency_s"])
+    bound = f"mean at most {time_text(plan['latency_s'])}"
+    missed = " by laws that miss the services measured" if misses_the_log(plan) else ""
     if pd.isna(plan["estimated_mean_s"]):
-        return f"mean at most {bound}, Poisson arrivals"
-    return f"{_expected(plan, 'estimated')} (proven: mean at most {bound}), Poisson arrivals"
+        return f"{bound}{missed}, Poisson arrivals"
+    bound = f"{bound}{missed}" if missed else f"proven: {bound}"
+    return f"{_expected(plan, 'estimated')} ({bound}), Poisson arrivals"
 
 
 def _speed_by_log(plan: pd.Series) -> str:

@@ -25,7 +25,7 @@ from ecjax.studies.optimize.examination import examined
 from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.kinds_run import KindRun, kind_datasets, with_read_kinds
 from ecjax.studies.optimize.log_estimates import log_estimates
-from ecjax.studies.optimize.moment_margins import moment_columns
+from ecjax.studies.optimize.moment_margins import misfit_columns, moment_columns
 from ecjax.studies.optimize.objective import estimates, for_objective
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -148,7 +148,7 @@ def _outcomes(
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
             row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
             row |= rate_error_columns(options, case, case.lane(item.lane), plan, row)
-            row |= moment_columns(options, case, case.lane(item.lane), plan)
+            row |= moment_columns(options, case, case.lane(item.lane), plan) | misfit_columns(case)
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:

@@ -12,7 +12,7 @@ from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
 from ecjax.studies.optimize.floor_words import say_floors
 from ecjax.studies.optimize.kind_words import say_small_reads
-from ecjax.studies.optimize.moment_words import say_moment_margins
+from ecjax.studies.optimize.moment_words import say_misfit, say_moment_margins
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_words import say_rate_errors
@@ -45,6 +45,8 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
         say_rate_errors(runs, console)
     if _any(runs, "latency_low_s"):
         say_moment_margins(runs, console)
+    if _any(runs, "service_second_ratio"):
+        say_misfit(runs, console)
     if _any(runs, "small_degraded_share"):
         say_small_reads(runs, console)
     if options.objective == TRACE:

@@ -54,6 +54,13 @@ TABLES = job_tables(
             "latency_s of this plan with the least moments of service; null where these are no intervals",
         ),
         Column("latency_high_s", FLOAT, "s", "the same with the largest; null where they overload a node"),
+        Column(
+            "service_second_ratio",
+            FLOAT,
+            "",
+            "second moment of the services that an analysis measured over that of the affine law it gives, of the node "
+            "where they are furthest apart; null for other nodes",
+        ),
         Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
         Column(
             "z_s",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +24,12 @@ from ecjax.tables.importers import Trace
 from ecjax.tables.importers.clock import TIED
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import TraceRequests, requests
-from ecjax.units import time_text
+from ecjax.units import bytes_text, time_text
 from ecjax.validation.halves import service_times
-from ecjax.validation.service import EMPIRICAL, Samples, fit_service
+from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tail_misfit
 
 _WITH_SMALL_READS = ("probabilistic", DIRECT_OR_DEGRADED)
+_TAILS_APART = 1.25  # factor, of 99 % quantiles
 
 
 @dataclass(frozen=True)
@@ -265,8 +267,29 @@ def _logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
         lacking = plan.names.nodes[int(np.argmin(observed))].as_py()
         raise UserError(f"service=empirical: trace={name} has no service times of reads at node {lacking}")
     samples = Samples(accesses.node[measured], accesses.bytes[measured], service[measured])
-    laws = fit_service(samples, accesses.node_ids.to_pylist(), samples.bytes, EMPIRICAL).laws
-    return Laws(laws.table[place], laws.samples)
+    names = accesses.node_ids.to_pylist()
+    fit = fit_service(samples, names, samples.bytes, EMPIRICAL)
+    if fit.relation is not None:
+        _say_relation(fit, samples, names)
+    return Laws(fit.laws.table[place], fit.laws.samples)
+
+
+def _say_relation(fit: ServiceLaws, samples: Samples, names: list[Any]) -> None:
+    """Say how services depend on the size by the laws, and how far their tails are from those of the log."""
+    log.info("service=empirical: services of all sizes are drawn together, as %s", fit.relation)
+    misfit = tail_misfit(samples, fit.laws)
+    if misfit is None:
+        return
+    node, size, measured, law = misfit
+    if not 1 / _TAILS_APART < law / measured < _TAILS_APART:
+        log.warning(
+            "service=empirical: at node %s 1 %% of the services of chunks of %s take more than %s in the log, and by "
+            "that %s: tails of latencies may be as far off",
+            names[node],
+            bytes_text(size),
+            time_text(measured),
+            time_text(law),
+        )
 
 
 def _factors(table: pa.Table, plan: Plan) -> Factors:

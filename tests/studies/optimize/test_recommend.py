@@ -1,8 +1,13 @@
 """Which plan is recommended, and in which words."""
 
+import io
+
+import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
+from ecjax.studies.optimize.moment_words import say_misfit
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.recommend import recommend
 
@@ -53,6 +58,17 @@ PLANS = runs([100.0, 130.0, 200.0, 150.0], [0.9, 0.5, 0.45, 0.6])
 def test_the_plan_that_is_asked_for(options, run, words):
     recommended = recommend(PLANS, OptimizeOptions(**options))
     assert recommended.run_id == run and words in recommended.sentence
+
+
+def test_nothing_is_proven_by_laws_that_miss_what_was_measured():
+    runs = PLANS.assign(service_second_ratio=[np.nan, 4.83, 1.1, 1.0])
+    sentence = recommend(runs, OptimizeOptions()).sentence
+    assert "(mean at most 750 ms by laws that miss the services measured), Poisson arrivals" in sentence
+    text = io.StringIO()
+    say_misfit(runs, Console(file=text, width=400))
+    assert "is 4.8 times that of the law" in text.getvalue()
+    nearly = recommend(PLANS.assign(service_second_ratio=1.2), OptimizeOptions()).sentence
+    assert "(proven: mean at most 750 ms)" in nearly
 
 
 def test_none_keeps_what_is_asked_for():
