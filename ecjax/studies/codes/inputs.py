@@ -21,6 +21,7 @@ from ecjax.studies.codes.traffic import SmallRates, Traffic
 from ecjax.studies.spine.durability import failures_of, repair_cluster, sites_of, unfit
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
+from ecjax.tables.rules import LOW_MOMENTS
 from ecjax.tables.run_ids import run_id
 
 _MOST_FILES = 20_000  # plans of all codes are made with a row for each
@@ -70,6 +71,8 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         nodes = read_input(builtin.nodes(options.cluster), "nodes")
     else:
         nodes = read_nodes(options.nodes)
+    if LOW_MOMENTS[0] in nodes.column_names:
+        log.info("nodes: moments of service are intervals; latencies are those of the largest moments")
     files = read_input(
         builtin.files(options.cluster) if options.files is None else options.files,
         "files",
