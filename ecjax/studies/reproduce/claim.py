@@ -96,6 +96,7 @@ class Claim:
         paper_value: as printed; empty where nothing is printed.
         quantity: what ``Finding.ours`` is, with its unit; empty where the claim is no number.
         kind: of statement.
+        timed: whether the rule measures times of the machine it runs on, which may decide otherwise.
     """
 
     id: str
@@ -106,6 +107,7 @@ class Claim:
     paper_value: str = ""
     quantity: str = ""
     kind: Kind = Kind.REPRODUCIBLE
+    timed: bool = False
 
 
 @dataclass(frozen=True)

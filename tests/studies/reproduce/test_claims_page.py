@@ -55,5 +55,9 @@ def test_verdicts_are_those_of_the_page(name, tmp_path):
     assert cli.main(["reproduce", name, f"out={tmp_path / 'out'}", "--quiet"]) == 0
     claims = read_results(tmp_path / "out", "claims")
     found = dict(zip(claims["id"], claims["verdict"], strict=True))
-    assert found == read_verdicts(read_sections(PAGE)[name])
+    listed = read_verdicts(read_sections(PAGE)[name])
+    assert found.keys() == listed.keys()
+    # those of times may be others on a busy machine
+    same = [claim.id for claim in paper(name).claims if not claim.timed]
+    assert {claim: found[claim] for claim in same} == {claim: listed[claim] for claim in same}
     assert sections(claims, {name: "small"})[name].startswith(f"## {name}: ")

@@ -260,6 +260,7 @@ DECISIONS = (
         _agar,
         paper_value="2.6",
         quantity="time of Agar's plan over that of SampleX(5), C = 100, K = 6",
+        timed=True,
     ),
     Claim(
         "samplex-tab5-online-small",
@@ -268,6 +269,7 @@ DECISIONS = (
         _online_small,
         paper_value="1.48 / 2.21 = 0.67",
         quantity="time of SampleX(5) over that of all partitions",
+        timed=True,
     ),
     Claim(
         "samplex-fig9b-faster",
@@ -276,6 +278,7 @@ DECISIONS = (
         _faster,
         paper_value="40",
         quantity="time of all partitions over that of SampleX(5)",
+        timed=True,
     ),
     Claim(
         "samplex-tab5-offline-large",
@@ -284,6 +287,7 @@ DECISIONS = (
         _offline_large,
         paper_value="6520 ms; Agar 10190 ms",
         quantity="time with S = 10, ms",
+        timed=True,
     ),
     Claim(
         "samplex-iterations",
@@ -300,6 +304,7 @@ DECISIONS = (
         _tail,
         paper_value="549.88 / 6.08 = 90",
         quantity="99th percentile of all partitions over that of SampleX(5)",
+        timed=True,
     ),
     Claim(
         "samplex-tab6-speed",
@@ -308,5 +313,6 @@ DECISIONS = (
         _speed,
         paper_value="23 to 95",
         quantity="time of all partitions over that of SampleX(5), largest",
+        timed=True,
     ),
 )

@@ -284,6 +284,7 @@ PLANS = (
         _growth,
         paper_value="49662.9 / 2.0 = 24831",
         quantity="time at K = 8 over that at K = 2, C = 100",
+        timed=True,
     ),
     Claim(
         "samplex-fig4-periodic",
