@@ -220,7 +220,8 @@ def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Hal
             intervals.append(name)
     sentences = [
         "Predicted from the arrivals of the first half as they came; in brackets where 95 % of second halves lie, by "
-        "leaving out tenths of the first."
+        "leaving out tenths of the first; bursts that last as long as a tenth, or that it has few of, make them too "
+        "narrow."
     ]
     if intervals:
         sentences.append(
@@ -236,5 +237,5 @@ def _chance(replayed: Statistics, replications: int) -> str:
     margin = replayed.half_width[0] * np.sqrt(replications + 1) / replayed.mean[0]
     return (
         "Of runs with these arrivals and service laws 95 % have a mean within "
-        f"{100 * margin:.1f} % of the predicted one."
+        f"{100 * margin:.1f} % of that of the replay."
     )

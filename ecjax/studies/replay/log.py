@@ -130,21 +130,26 @@ def show_log(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> No
     for run in rows:
         if pd.isna(run["notices"]):
             continue
-        latencies = read_run(options.out, "latencies", run["run_id"]).to_pandas()
-        latencies = latencies[latencies["group"] == "all"]
-        unit = fitting_unit(*(latencies[name] for name in ("mean_s", *_QUANTILES)))
-        shown = ("mean", "p50", "p90", "p99", "p99.9")
-        print_table(
-            console,
-            f"second half of {Path(without_secrets(str(options.trace))).name}, service={run['service']}: {options.out}",
-            ("source", "reads", *(f"{name} {unit.name}" for name in shown)),
-            [_cells(row, unit) for row in latencies.to_dict("records")],
-            words=("source",),
-            least=("reads", f"p50 {unit.name}", f"p90 {unit.name}"),
-            dataset="latencies",
-        )
+        if options.write is None or "latencies" in options.write:
+            _show_latencies(run, console, options)
         for notice in dict.fromkeys(json.loads(run["notices"])):
             say(console, f"- {notice}")
+
+
+def _show_latencies(run: dict[Any, Any], console: Console, options: ReplayOptions) -> None:
+    latencies = read_run(options.out, "latencies", run["run_id"]).to_pandas()
+    latencies = latencies[latencies["group"] == "all"]
+    unit = fitting_unit(*(latencies[name] for name in ("mean_s", *_QUANTILES)))
+    shown = ("mean", "p50", "p90", "p99", "p99.9")
+    print_table(
+        console,
+        f"second half of {Path(without_secrets(str(options.trace))).name}, service={run['service']}: {options.out}",
+        ("source", "reads", *(f"{name} {unit.name}" for name in shown)),
+        [_cells(row, unit) for row in latencies.to_dict("records")],
+        words=("source",),
+        least=("reads", f"p50 {unit.name}", f"p90 {unit.name}"),
+        dataset="latencies",
+    )
 
 
 def _cells(row: dict[Any, Any], unit: Unit) -> list[str]:

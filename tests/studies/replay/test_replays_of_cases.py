@@ -163,6 +163,10 @@ def test_a_log_is_read_as_the_analysis_behind_the_plan_read_it(tmp_path, monkeyp
     one, other = (read_results(tmp_path / name, "runs").iloc[0] for name in ("folder", "log"))
     assert one["run_id"] == other["run_id"] and json.loads(one["params"])["columns"] == columns
     assert one["prediction"] == other["prediction"] and one["prediction"].startswith("predicted mean")
+    # the table that is printed needs no dataset that is not asked for
+    alone = ReplayOptions(**FEW, trace=str(folder), out=str(tmp_path / "runs"), write=["runs"])
+    assert replay_study(alone, QUIET) == 0
+    assert not (tmp_path / "runs" / "latencies").exists()
 
 
 def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):

@@ -87,6 +87,16 @@ def test_dates_are_timestamps(tmp_path):
     assert found["arrival_s"].to_pylist() == [0, 0, 86400, 3 * 86400]
 
 
+def test_times_below_others_by_rounding_are_equal_to_them(tmp_path):
+    below = np.nextafter([0.5, 1.0, 2.5], 0.0)
+    table = requests(start_s=[0.5, 0.5, below[1], 2.5], finish_s=[1.0, below[0], None, below[2]])
+    _, found = read(tmp_path, table)
+    assert found["start_s"].to_pylist() == [0.5, 0.5, 1.0, 2.5]
+    assert found["finish_s"].to_pylist() == [1.0, 0.5, None, 2.5]
+    with pytest.raises(UserError, match="column start_s, row 2.*allowed: at least arrival_s"):
+        read(tmp_path, requests(start_s=[0.5, 0.5, 1.0 - 1e-12, 2.5]))
+
+
 WRONG = {
     "finish": (
         {"finish_s": [1.0, 1.0, 2.0, 2.25]},
