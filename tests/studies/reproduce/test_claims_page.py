@@ -5,7 +5,6 @@ from importlib.resources import files
 import pandas as pd
 import pytest
 
-from ecjax import cli
 from ecjax.studies.reproduce.claim import Verdict
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.options import PAPERS
@@ -18,7 +17,6 @@ from ecjax.studies.reproduce.page import (
     sections,
     with_full_line,
 )
-from ecjax.tables.results import read_results
 
 PAGE = (files("ecjax.guides") / "claims.md").read_text(encoding="utf-8")
 
@@ -51,9 +49,9 @@ def test_what_full_size_decides_otherwise_has_a_line():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
-def test_verdicts_are_those_of_the_page(name, tmp_path):
-    assert cli.main(["reproduce", name, f"out={tmp_path / 'out'}", "--quiet"]) == 0
-    claims = read_results(tmp_path / "out", "claims")
+def test_verdicts_are_those_of_the_page(name, reproduced):
+    code, claims = reproduced(name)
+    assert code == 0
     found = dict(zip(claims["id"], claims["verdict"], strict=True))
     listed = read_verdicts(read_sections(PAGE)[name])
     assert found.keys() == listed.keys()

@@ -2,11 +2,9 @@
 
 import pytest
 
-from ecjax import cli
 from ecjax.studies.reproduce.claim import Verdict
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.evidence import Evidence
-from ecjax.tables.results import read_results
 
 # claims that do more or less than hold
 EXPECTED = {
@@ -80,9 +78,10 @@ def test_verdicts_that_need_no_study(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
-def test_verdicts(name, tmp_path, capsys):
-    assert cli.main(["reproduce", name, f"out={tmp_path}"]) == 0
-    found = read_results(tmp_path, "claims").set_index("id")["verdict"].to_dict()
+def test_verdicts(name, reproduced):
+    code, claims = reproduced(name)
+    assert code == 0
+    found = claims.set_index("id")["verdict"].to_dict()
     timed = {claim.id for claim in paper(name).claims if claim.timed}
     assert {found[claim] for claim in timed} <= {Verdict.HOLDS, Verdict.IN_SHAPE, Verdict.FAILS}
     untimed = set(found) - timed
