@@ -32,7 +32,11 @@ def is_log(text: str) -> bool:
     if job is not None:
         return job == "analyze"
     # a folder of logs holds files; one above results, folders
-    return any(path.is_file() for path in place.rglob("*.*")) and not _above(place)
+    return _holds_a_file(place) and not _above(place)
+
+
+def _holds_a_file(place: Path) -> bool:
+    return any(_holds_a_file(path) if path.is_dir() else path.suffix for path in place.iterdir())
 
 
 def _above(place: Path) -> bool:

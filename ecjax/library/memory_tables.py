@@ -110,7 +110,7 @@ def _dataset(out: str, name: str) -> str:
     inputs = place / "inputs" / name
     if (place / name).is_dir():
         return str(place / name)
-    files = sorted(inputs.glob("*.parquet")) if inputs.is_dir() else []
+    files = sorted(path for path in inputs.iterdir() if path.suffix == ".parquet") if inputs.is_dir() else []
     if len(files) != 1:
         raise UserError(f"{name}: found results with {len(files)} tables of {name}; allowed: those with one")
     return str(files[0])

@@ -19,16 +19,19 @@ def checksums(texts: Mapping[str, str]) -> str:
 def changed_files(folder: Path) -> dict[str, str | None]:
     """What is wrong with each file of a folder that has checksums; None: nothing."""
     found: dict[str, str | None] = {}
-    for line in (folder / CHECKSUMS).read_text(errors="replace").splitlines():
+    for line in _bytes(folder / CHECKSUMS).decode(errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         path = folder / Path(name).name
         if not path.is_file():
             found[path.name] = "is missing"
         else:
-            found[path.name] = (
-                None if _sum(path.read_bytes()) == digest else "has other bytes than were written"
-            )
+            found[path.name] = None if _sum(_bytes(path)) == digest else "has other bytes than were written"
     return found
+
+
+def _bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read()
 
 
 def _sum(data: bytes) -> str:

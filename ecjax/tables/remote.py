@@ -137,6 +137,10 @@ class RemotePath:
         """Whether there is such an object or folder."""
         return self._kind() != fs.FileType.NotFound
 
+    def is_file(self) -> bool:
+        """Whether it is an object."""
+        return self._kind() == fs.FileType.File
+
     def is_dir(self) -> bool:
         """Whether there are objects under this name."""
         return self._kind() == fs.FileType.Directory

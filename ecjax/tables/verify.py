@@ -113,8 +113,10 @@ class _Folder:
                     self._check_other(path, wrong, dataset)
         for place in sorted(set(expected) - present):
             self._say(self._out / place, "is missing", self._recompute)
-        for listed in sorted(self._out.glob(f"*/*/{CHECKSUMS}")):
-            self._check_listed(listed.parent)
+        for above in sorted(path for path in self._out.iterdir() if not path.suffix and path.is_dir()):
+            for folder in sorted(path for path in above.iterdir() if not path.suffix and path.is_dir()):
+                if (folder / CHECKSUMS).exists():
+                    self._check_listed(folder)
 
     def _check_listed(self, folder: Path) -> None:
         """Files of text, whose hashes stand beside them."""
