@@ -111,7 +111,7 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
 
 
 def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float] | None:
-    """Where 99 % quantiles of empirical laws are furthest from those of the samples, by node and size.
+    """Where 99 % quantiles of empirical laws are furthest from those of the samples, by node and the most read sizes.
 
     Args:
         samples: that the laws were made of, at nodes numbered as these.
@@ -121,7 +121,9 @@ def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float]
         Node, size (B), and the quantiles of its samples and of its law (s); None where no node has enough of a size.
     """
     worst, furthest = None, 0.0
-    for size in np.unique(samples.bytes):
+    sizes, counts = np.unique(samples.bytes, return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:_MOST_SIZES]
+    for size in sizes[frequent[counts[frequent] >= _LEAST_FOR_TAIL]]:
         of_size = samples.bytes == size
         for node in np.unique(samples.node[of_size]).tolist():
             measured = samples.service[of_size & (samples.node == node)]
