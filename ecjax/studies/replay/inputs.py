@@ -2,49 +2,28 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.planning import Problem
 from ecjax.predict.logged import expected_reads, time_of_reads
 from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import CHANNELS, DIRECT_OR_DEGRADED, Outages
 from ecjax.streams.arrivals import Bursts, Factors
+from ecjax.studies.replay.logged_reads import LoggedReads, logged_laws, logged_reads
 from ecjax.studies.replay.options import EVERY, POLICIES, ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans
 from ecjax.studies.spine.logs import open_log
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import Trace
-from ecjax.tables.importers.clock import TIED
 from ecjax.tables.read import read_input
-from ecjax.tables.requests import TraceRequests, requests
-from ecjax.units import bytes_text, time_text
-from ecjax.validation.halves import service_times
-from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tail_misfit
+from ecjax.tables.requests import requests
+from ecjax.validation.service import EMPIRICAL
 
 _WITH_SMALL_READS = ("probabilistic", DIRECT_OR_DEGRADED)
-_TAILS_APART = 1.25  # factor, of 99 % quantiles
-
-
-@dataclass(frozen=True)
-class LoggedReads:
-    """Reads of a log, in order of arrival, n of them."""
-
-    times: np.ndarray  # (n,) s since the log's first arrival
-    files: np.ndarray  # (n,) int64
-    tick_s: float = 0.0  # resolution of the clock; 0: continuous
-    writes: np.ndarray | None = None  # (r,) how many of each file came; None: at the rates of the files table
-
-    @property
-    def span_s(self) -> float:
-        """From the first to the last."""
-        return float(self.times[-1] - self.times[0])
 
 
 @dataclass(frozen=True)
@@ -210,86 +189,11 @@ def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], tr
         prints["trace"] = trace.fingerprint
         logged = requests(trace, plan.names.files)
         if EMPIRICAL in (options.service or []):
-            log_laws = _logged_laws(logged, plan, str(options.trace))
+            log_laws = logged_laws(logged, plan, str(options.trace))
         if options.arrivals == "trace":
-            reads = _logged_reads(logged, str(options.trace), plan.problem)
+            reads = logged_reads(logged, str(options.trace), plan.problem)
     log_name = None if trace is None else trace.name
     return Case(plan, factors, bursts, outages, reads, log_laws, prints, log_name)
-
-
-def _logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedReads:
-    read = ~logged.write
-    if not read.any():
-        raise UserError(f"trace={name}: found no reads; allowed: a log with reads to replay")
-    writes = None
-    if not read.all() and problem.writes is None:
-        log.info("trace: %d writes are left aside: the files of the plan have none", np.sum(~read))
-    elif not read.all():
-        log.info("trace: its %d writes come at the mean rates that they have in it", np.sum(~read))
-        writes = np.bincount(logged.file[~read], minlength=problem.files.count)
-    times, files, tick_s = logged.arrival[read], logged.file[read], logged.clock_resolution_s
-    ties = np.count_nonzero(np.diff(times) == 0)
-    if tick_s > 0 and ties > TIED * len(times):
-        log.info(
-            "trace: its clock ticks every %s: %d reads share a tick with the one before, and all are spread evenly "
-            "over their ticks",
-            time_text(tick_s),
-            ties,
-        )
-        times, files = _spread_over_ticks(times, files, tick_s)
-    reads = LoggedReads(times, files, tick_s, writes)
-    if reads.span_s <= 0:
-        raise UserError(f"trace={name}: found reads at one time only; allowed: a log that lasts")
-    return reads
-
-
-def _spread_over_ticks(times: np.ndarray, files: np.ndarray, tick_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """Reads where Poisson arrivals of these ticks may have been, the same at every call."""
-    spread = times + tick_s * np.random.default_rng(0).random(len(times))
-    order = np.argsort(spread)
-    return spread[order], files[order]
-
-
-def _logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
-    """Empirical laws of the plan's nodes from the service times of a log's reads."""
-    accesses = logged.accesses
-    if accesses is None:
-        raise UserError(
-            f"service=empirical: trace={name} names no nodes (node_id), so that it has no service times"
-        )
-    service = service_times(accesses, len(accesses.node))
-    if isinstance(service, str):
-        raise UserError(f"service=empirical: trace={name}: {service}")
-    measured = ~np.isnan(service) & ~logged.write[accesses.request]
-    place = index_in(pa.chunked_array([plan.names.nodes]), accesses.node_ids)
-    observed = np.isin(place, np.unique(accesses.node[measured]))
-    if not observed.all():
-        lacking = plan.names.nodes[int(np.argmin(observed))].as_py()
-        raise UserError(f"service=empirical: trace={name} has no service times of reads at node {lacking}")
-    samples = Samples(accesses.node[measured], accesses.bytes[measured], service[measured])
-    names = accesses.node_ids.to_pylist()
-    fit = fit_service(samples, names, samples.bytes, EMPIRICAL)
-    if fit.relation is not None:
-        _say_relation(fit, samples, names)
-    return Laws(fit.laws.table[place], fit.laws.samples)
-
-
-def _say_relation(fit: ServiceLaws, samples: Samples, names: list[Any]) -> None:
-    """Say how services depend on the size by the laws, and how far their tails are from those of the log."""
-    log.info("service=empirical: services of all sizes are drawn together, as %s", fit.relation)
-    misfit = tail_misfit(samples, fit.laws)
-    if misfit is None:
-        return
-    node, size, measured, law = misfit
-    if not 1 / _TAILS_APART < law / measured < _TAILS_APART:
-        log.warning(
-            "service=empirical: at node %s 1 %% of the services of chunks of %s take more than %s in the log, and by "
-            "that %s: tails of latencies may be as far off",
-            names[node],
-            bytes_text(size),
-            time_text(measured),
-            time_text(law),
-        )
 
 
 def _factors(table: pa.Table, plan: Plan) -> Factors:

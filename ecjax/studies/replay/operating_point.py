@@ -20,7 +20,8 @@ from ecjax.problem.service_laws import service_laws
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import DIRECT_OR_DEGRADED, STATIC, Queue
-from ecjax.studies.replay.inputs import Case, LoggedReads
+from ecjax.studies.replay.inputs import Case
+from ecjax.studies.replay.logged_reads import LoggedReads
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import CANCELLING, Plan
 from ecjax.validation.service import EMPIRICAL
