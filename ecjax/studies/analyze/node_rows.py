@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from ecjax.tables.nulls import empty_to_null
 from ecjax.tables.schemas import MOST_NUMBER
-from ecjax.tables.statistics.affine import LEAST_SAMPLES
+from ecjax.tables.statistics.affine import LEAST_SAMPLES, SECOND_MISFIT
 from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
 from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
@@ -14,7 +14,7 @@ from ecjax.tables.statistics.scan import TraceStatistics
 
 _OPERATIONS = np.array(["read", "write"])
 _LAW_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
-MISFIT, SECOND_MISFIT = 0.05, 1.25  # relative, of the mean; factor, of the second moment
+_MISFIT = 0.05  # relative, of the mean
 
 
 def node_table(
@@ -195,7 +195,7 @@ def _warn_of_misfit(cells: Cells, fitted: np.ndarray, names: pa.Array, notices: 
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = observed[:, :2] / fitted.T
     ratio = np.where(np.isfinite(ratio), ratio, 1.0)
-    misses = [np.abs(1 / ratio[:, 0] - 1) > MISFIT, np.abs(np.log(ratio[:, 1])) > np.log(SECOND_MISFIT)]
+    misses = [np.abs(1 / ratio[:, 0] - 1) > _MISFIT, np.abs(np.log(ratio[:, 1])) > np.log(SECOND_MISFIT)]
     wrong = np.flatnonzero(misses[0] | misses[1])
     if wrong.size:
         worst = int(wrong[np.argmax(np.abs(np.log(ratio[wrong, 1])))])

@@ -4,13 +4,12 @@ import pandas as pd
 
 from ecjax.studies.cache.tables import BEST, BOUND, REFERENCE
 from ecjax.studies.cache.words import POINT, SCHEMES, over_seeds, point_words, replayed, varying
-from ecjax.studies.spine.sentences import percent_text, with_interval
+from ecjax.studies.spine.sentences import ROUNDING, percent_text, with_interval
 from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, widest, winners
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
 _FAMILIAR = ("lru", "none")
-_ROUNDING = 1e-9  # relative difference of equal means
 
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
@@ -50,7 +49,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
 
 
 def _above(ratio: float) -> str:
-    return f"{percent_text(ratio)} above" if ratio > _ROUNDING else "as good as"
+    return f"{percent_text(ratio)} above" if ratio > ROUNDING else "as good as"
 
 
 def recommend_sampling(runs: pd.DataFrame) -> Recommendation | None:

@@ -9,11 +9,11 @@ from ecjax.console import say
 from ecjax.studies.cache.tables import ALL, REFERENCE
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.sentences import ROUNDING
 from ecjax.units import Unit, fitting_unit
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
 _MOST_LINES = 120
-_NONE = 1e-9  # relative half width of an interval that is one by rounding only
 _TIMES = ("mean_s", "p50_s", "p99_s")
 _DECISIONS = ("decision_mean_s", "decision_p9999_s")
 
@@ -84,7 +84,7 @@ def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
 
 
 def _cells(row: dict[Any, Any], swept: list[str], unit: Unit, deciding: Unit) -> list[str]:
-    half_width = row["ci_s"] if row["ci_s"] > _NONE * row["mean_s"] else None
+    half_width = row["ci_s"] if row["ci_s"] > ROUNDING * row["mean_s"] else None
     return [
         *(_coordinate(row[name]) for name in swept),
         row["name"],

@@ -6,9 +6,9 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import remark
+from ecjax.tables.statistics.affine import SECOND_MISFIT
 from ecjax.units import time_text
 
-_MISFIT = 1.25  # factor, of the second moment
 _FIGURES = (
     ("the bound", "latency"),
     ("its expected mean", "estimated_mean"),
@@ -42,7 +42,7 @@ def say_moment_margins(runs: pd.DataFrame, console: Console) -> None:
 def misses_the_log(run: pd.Series) -> bool:
     """Whether the laws of the nodes are far from what the analysis that made them measured."""
     ratio = run.get("service_second_ratio")
-    return bool(ratio is not None and ratio > 0 and abs(math.log(ratio)) > math.log(_MISFIT))
+    return bool(ratio is not None and ratio > 0 and abs(math.log(ratio)) > math.log(SECOND_MISFIT))
 
 
 def say_misfit(runs: pd.DataFrame, console: Console) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ecjax.units import plain, time_text, unit_seconds
 
-_ROUNDING = 1e-9  # relative half width of an interval that is one by rounding only
+ROUNDING = 1e-9  # relative difference, or half width of an interval, that is there by rounding only
 
 
 def dollars_text(dollars: float) -> str:
@@ -51,7 +51,7 @@ def word(value: object) -> str:
 def with_interval(mean: float, half_width: float | None) -> str:
     """A mean time with the half width of its interval, in one unit: ``31.2 ± 0.4 ms``."""
     text = time_text(mean)
-    if half_width is None or not math.isfinite(half_width) or mean <= 0 or half_width <= _ROUNDING * mean:
+    if half_width is None or not math.isfinite(half_width) or mean <= 0 or half_width <= ROUNDING * mean:
         return text
     number, unit = text.split(" ", 1)
     return f"{number} ± {plain(half_width / unit_seconds(unit), 2)} {unit}"

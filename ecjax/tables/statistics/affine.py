@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 from ecjax.tables.statistics.delays import Cells
 
 DROPPED_SHARE = 0.1
+SECOND_MISFIT = 1.25  # factor that second moments may be off by, of services measured and of a law for them
 LEAST_SAMPLES = 20  # in a size class, for it to take part in a fit
 
 
