@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 
@@ -78,3 +79,24 @@ class Evaluation:
     file_latency: jax.Array  # (r,) s
     file_cost: jax.Array  # (r,) dollars per period
     load: jax.Array  # (m,) node loads rho
+
+
+def with_stalls(moments: np.ndarray, probability: np.ndarray, stall: np.ndarray) -> np.ndarray:
+    """Moments of X + T S from those of X, polynomials in the chunk size (3, 4, m); S is 1 with a probability, else 0.
+
+    Args:
+        moments: E[X^n], as ``Nodes.service``.
+        probability: p, (m,).
+        stall: T, s, (m,).
+    """
+    constant = np.zeros((4, 1))
+    constant[0] = 1.0
+    powers = [probability * stall**n for n in (1, 2, 3)]  # E[(T S)^n]
+    one, two, three = moments
+    return np.stack(
+        [
+            one + powers[0] * constant,
+            two + 2 * powers[0] * one + powers[1] * constant,
+            three + 3 * powers[0] * two + 3 * powers[1] * one + powers[2] * constant,
+        ]
+    )

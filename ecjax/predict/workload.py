@@ -8,10 +8,11 @@ from jax.typing import ArrayLike
 from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
 from ecjax.queueing import estimate_latency, tail_bound
-from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import (
     DETERMINISTIC,
+    EXPONENTIAL,
     FIRST_SAMPLE,
     KIND,
     KINDS,
@@ -19,6 +20,7 @@ from ecjax.simulation.laws import (
     SAMPLES,
     SCALE,
     SCALE_PER_BYTE,
+    STALLED,
     A,
     B,
     Laws,
@@ -63,6 +65,7 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
     table = laws.table[:nodes].copy()
     # a constant U is 0 in a replay and 1 in a distribution
     table[np.ix_(table[:, KIND] == DETERMINISTIC, [SCALE, SCALE_PER_BYTE])] = 0.0
+    stalls = _stalls_of(table)
     laws_of_u: dict[tuple, UnitLaw] = {}
     units = []
     for row in table:
@@ -70,7 +73,19 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
         if key not in laws_of_u:
             laws_of_u[key] = _unit(row, laws.samples)
         units.append(laws_of_u[key])
-    return ServiceLaw.of_nodes(units, *np.ascontiguousarray(table[:, LINES].T))
+    offset, by_offset, scale, by_scale = np.ascontiguousarray(table[:, LINES].T)
+    return ServiceLaw.of_nodes(units, offset, by_offset, scale, by_scale, stalls=stalls)
+
+
+def _stalls_of(table: np.ndarray) -> Stalls | None:
+    """Stalls of laws (l, COLUMNS), which then are without them."""
+    stalled = table[:, KIND] == STALLED
+    if not stalled.any():
+        return None
+    parts = [np.where(stalled, table[:, part], 0.0) for part in (A, B)]
+    table[stalled, KIND] = EXPONENTIAL
+    table[np.ix_(stalled, [A, B])] = 0.0
+    return Stalls(*map(jnp.asarray, parts))
 
 
 def _unit(row: np.ndarray, samples: np.ndarray) -> UnitLaw:

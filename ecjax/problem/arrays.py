@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.model import Files, Nodes
+from ecjax.model import Files, Nodes, with_stalls
+from ecjax.tables.rules import STALL_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
             for power, factor in enumerate(coefficients):
                 term = _product([fixed] * (n - power) + [random] * power)
                 service[n - 1, : n + 1] += factor * term
+        if STALL_COLUMNS[0] in table.column_names:
+            service = with_stalls(service, *(column(table, name) for name in STALL_COLUMNS))
     background = [column(table, f"background_{name}") for name in ("load", "second", "third")]
     channels = column(table, "channels", 1.0)
     several = bool(np.any(channels > 1))

@@ -20,8 +20,12 @@ from ecjax.simulation.laws import (
     OFFSET,
     OFFSET_PER_BYTE,
     SCALE,
+    STALLED,
+    A,
+    B,
     Laws,
 )
+from ecjax.tables.rules import STALL_COLUMNS
 
 _AFFINE = ("auto", "shifted_exponential")  # families that affine laws are of as they are
 
@@ -97,12 +101,15 @@ def _laws(nodes: pa.Table, size: float, family: str, size_scaling: str, pareto_r
     if affine and family in _AFFINE:
         table[:, LINES] = np.stack(parts, axis=1)
         table[:, KIND] = EXPONENTIAL
+        probability, stall = (column(nodes, name) for name in STALL_COLUMNS)
+        stalls = (probability > 0) & (stall > 0)
+        table[stalls, KIND], table[stalls, A], table[stalls, B] = STALLED, probability[stalls], stall[stalls]
         return Laws(table, np.zeros(1))
     if affine:
         polynomial = np.asarray(arrays.nodes_arrays(nodes).service)
         moments = np.einsum("npm,p->nm", polynomial, size ** np.arange(4))
-        growth = (parts[1] + parts[3]) / moments[0]  # mean(B) / mean(size) = constant + growth B
-        constant = (parts[0] + parts[2]) / moments[0]
+        growth = polynomial[0, 1] / moments[0]  # mean(B) / mean(size) = constant + growth B
+        constant = polynomial[0, 0] / moments[0]
     else:
         moments = np.stack(
             [column(nodes, name) for name in ("service_mean_s", "service_second_s2", "service_third_s3")]

@@ -105,6 +105,8 @@ def _served(load: Workload) -> np.ndarray:
     draw = np.random.default_rng(0).uniform(0.5, 1.5, (2, service.unit.value.shape[-1]))
     law = np.asarray(service.unit.value) @ draw[0] + np.asarray(service.unit.level) @ draw[1]
     parts = [service.offset, service.offset_per_byte, service.scale, service.scale_per_byte]
+    if service.stalls is not None:
+        parts += [service.stalls.probability, service.stalls.time]
     if load.connect is not None:
         parts += [load.connect.mean, load.connect.variance]
     if load.channels is not None:

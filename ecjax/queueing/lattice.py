@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import gammainc, gammaln
 
-from ecjax.queueing.service_law import UnitLaw, cumulative
+from ecjax.queueing.service_law import Stalls, UnitLaw, cumulative
 
 _DAMPING = 16.0
 
@@ -40,9 +40,15 @@ def logarithms(points: int) -> jax.Array:
 
 
 def service_mass(
-    unit: UnitLaw, offset: jax.Array, scale: jax.Array, step: jax.Array, points: int, upper: bool = False
+    unit: UnitLaw,
+    offset: jax.Array,
+    scale: jax.Array,
+    step: jax.Array,
+    points: int,
+    upper: bool = False,
+    stalls: Stalls | None = None,
 ) -> jax.Array:
-    """Mass of offset + scale U, (N,): each part is split between its neighbours so that the mean is kept.
+    """Mass of offset + scale U + stall, (N,): each part is split between its neighbours so that the mean is kept.
 
     Args:
         unit: one law, (n,).
@@ -52,17 +58,24 @@ def service_mass(
         points: N.
         upper: move everything to the next lattice point at or above instead, so that the lattice law is an upper
             bound in distribution.
+        stalls: of the node, ().
     """
     if upper:
-        return jnp.diff(_integrals(unit, offset, scale, step, points)[1], prepend=0.0)
-    return _second_difference(_integrals(unit, offset, scale, step, points + 1)[2]) / step
+        return jnp.diff(_integrals(unit, offset, scale, step, points, stalls)[1], prepend=0.0)
+    return _second_difference(_integrals(unit, offset, scale, step, points + 1, stalls)[2]) / step
 
 
 def residual_mass(
-    unit: UnitLaw, offset: jax.Array, scale: jax.Array, step: jax.Array, points: int, upper: bool = False
+    unit: UnitLaw,
+    offset: jax.Array,
+    scale: jax.Array,
+    step: jax.Array,
+    points: int,
+    upper: bool = False,
+    stalls: Stalls | None = None,
 ) -> jax.Array:
-    """Mass of the density Pr(X > x), which integrates to E[X], for X = offset + scale U; arguments as above."""
-    x, _, once, twice = _integrals(unit, offset, scale, step, points if upper else points + 1)
+    """Mass of the density Pr(X > x), which integrates to E[X], for X = offset + scale U + stall; arguments as above."""
+    x, _, once, twice = _integrals(unit, offset, scale, step, points if upper else points + 1, stalls)
     if upper:
         return jnp.diff(x - once, prepend=0.0)
     return _second_difference(x * x / 2 - twice) / step
@@ -107,8 +120,12 @@ def _damping(points: int) -> jax.Array:
     return jnp.exp(-_DAMPING / points * jnp.arange(points, dtype=float))
 
 
-def _integrals(unit, offset, scale, step, points):
+def _integrals(unit, offset, scale, step, points, stalls=None):
     """Lattice points, Pr(X <= x) there, and its first and second integral."""
+    if stalls is not None:
+        x, *without = _integrals(unit, offset, scale, step, points)
+        _, *later = _integrals(unit, offset + stalls.time, scale, step, points)
+        return x, *(one + stalls.probability * (two - one) for one, two in zip(without, later, strict=True))
     x = jnp.arange(points, dtype=float) * step
     # rounding must not put a jump that meets a lattice point behind it
     nudged = x * (1 + 1e-13)

@@ -61,13 +61,15 @@ def priority_wait_law(
             ]
         )
 
-        def at_node(unit, parts, offset, scale, step):
-            residual = jax.vmap(lambda a, b: residual_mass(unit, a, b, step, points))(offset, scale)
-            whole = jax.vmap(lambda a, b: service_mass(unit, a, b, step, points))(offset, scale)
+        def at_node(law, parts, offset, scale, step):
+            unit, stalls = law
+            residuals = jax.vmap(lambda a, b: residual_mass(unit, a, b, step, points, False, stalls))
+            services = jax.vmap(lambda a, b: service_mass(unit, a, b, step, points, False, stalls))
+            residual, whole = residuals(offset, scale), services(offset, scale)
             return parts[0] @ whole, parts[1] @ residual, parts[2] @ residual
 
         first, before, later = jax.vmap(at_node, in_axes=(0, 2, 1, 1, 0))(
-            service.unit, parts, offset, scale, step
+            (service.unit, service.stalls), parts, offset, scale, step
         )
         if background is not None:
             more = share[-1][:, None] * background_residual(other, step, points)

@@ -1,12 +1,14 @@
 """Laws of chunk service times, tabulated so that compiled code can evaluate them.
 
 The time to serve a chunk of B bytes at node j is X = offset_j(B) + scale_j(B) U_j, both affine in B, with U_j of a
-law without unit. A law of U is kept as values and cumulative probabilities between which the cumulative
-distribution is linear: a jump is two entries with one value. Tables are made on the host, once.
+law without unit; where nodes stall, X is T_j longer with probability p_j, whatever B. A law of U is kept as values and
+cumulative probabilities between which the cumulative distribution is linear: a jump is two entries with one value.
+Tables are made on the host, once.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -93,6 +95,13 @@ class UnitLaw:
         return _law(x[rank], rank / (x.size - 1))
 
 
+class Stalls(NamedTuple):
+    """Stalls of one node (), or of m (m,): X is ``time`` longer with this probability, independent of all else."""
+
+    probability: jax.Array
+    time: jax.Array  # s
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ServiceLaw:
@@ -103,6 +112,7 @@ class ServiceLaw:
     offset_per_byte: jax.Array  # (m,) s/B
     scale: jax.Array  # (m,) s
     scale_per_byte: jax.Array  # (m,) s/B
+    stalls: Stalls | None = None  # (m,) what X has besides; None: nothing
 
     @classmethod
     def of_nodes(
@@ -113,6 +123,7 @@ class ServiceLaw:
         scale: ArrayLike = 0.0,
         scale_per_byte: ArrayLike = 0.0,
         nodes: int | None = None,
+        stalls: Stalls | None = None,
     ) -> "ServiceLaw":
         """Service laws of m nodes.
 
@@ -123,6 +134,7 @@ class ServiceLaw:
             scale: s, scalar or (m,).
             scale_per_byte: s/B, scalar or (m,).
             nodes: m, where every argument is for all nodes.
+            stalls: (m,) each.
 
         Raises:
             UserError: a negative or infinite entry, or lengths that differ.
@@ -155,7 +167,7 @@ class ServiceLaw:
             jnp.broadcast_to(jnp.stack([getattr(law, part) for law in several]), (count, _ENTRIES))
             for part in ("value", "level")
         ]
-        return cls(UnitLaw(*stacked), **full)
+        return cls(UnitLaw(*stacked), **full, stalls=stalls)
 
     @property
     def nodes(self) -> int:
@@ -165,14 +177,16 @@ class ServiceLaw:
     def slowed(self, factor: jax.Array) -> "ServiceLaw":
         """Laws of ``factor`` X, (m,)."""
         parts = (self.offset, self.offset_per_byte, self.scale, self.scale_per_byte)
-        return ServiceLaw(self.unit, *(factor * part for part in parts))
+        stalls = None if self.stalls is None else self.stalls._replace(time=factor * self.stalls.time)
+        offset, by_offset, scale, by_scale = (factor * part for part in parts)
+        return ServiceLaw(self.unit, offset, by_offset, scale, by_scale, stalls)
 
     def taken(self, nodes: jax.Array) -> "ServiceLaw":
         """Laws of these nodes."""
         return jax.tree.map(lambda part: part[nodes], self)
 
     def parts(self, chunk_bytes: ArrayLike) -> tuple[jax.Array, jax.Array]:
-        """Offset and scale, s, for chunks of these bytes, (..., m) or (..., 1)."""
+        """Offset and scale, s, for chunks of these bytes, (..., m) or (..., 1); stalls come on top."""
         size = jnp.asarray(chunk_bytes, self.offset.dtype)
         shape = (1,) * (size.ndim - 1) + (-1,)
         offset, by_offset, scale, by_scale = (
@@ -188,10 +202,18 @@ class ServiceLaw:
         first, second, third = (
             moment.reshape((1,) * (b.ndim - 1) + (-1,)) for moment in unit_moments(self.unit)
         )
+        one = a + b * first
+        two = a**2 + 2 * a * b * first + b**2 * second
+        three = a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third
+        if self.stalls is None:
+            return one, two, three
+        shape = (1,) * (b.ndim - 1) + (-1,)
+        probability, stall = (part.reshape(shape) for part in self.stalls)
+        mean = probability * stall  # E[(T S)^n] = mean T^(n - 1)
         return (
-            a + b * first,
-            a**2 + 2 * a * b * first + b**2 * second,
-            a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third,
+            one + mean,
+            two + 2 * mean * one + mean * stall,
+            three + 3 * mean * two + 3 * mean * stall * one + mean * stall**2,
         )
 
 

@@ -58,9 +58,9 @@ def served_law(
     offset, scale = service.parts(sizes[:, None])
 
     def spectrum(step, count):
-        one = jax.vmap(lambda u, a, b, h: service_mass(u, a, b, h, count, upper))
-        steps = jnp.broadcast_to(step, offset.shape)
-        result = transform(jax.vmap(one, in_axes=(None, 0, 0, 0))(service.unit, offset, scale, steps))
+        one = jax.vmap(lambda law, a, b, h: service_mass(law[0], a, b, h, count, upper, law[1]))
+        steps, laws = jnp.broadcast_to(step, offset.shape), (service.unit, service.stalls)
+        result = transform(jax.vmap(one, in_axes=(None, 0, 0, 0))(laws, offset, scale, steps))
         if connect is None:
             return result
         delay = jax.vmap(lambda a, b, h: gamma_mass(a, b, h, count, upper))

@@ -69,10 +69,13 @@ def wait_law(
 
     offset, scale = service.parts(chunk_bytes)
 
-    def residual_of_node(unit, rate, offset, scale, step):
-        return rate @ jax.vmap(lambda a, b: residual_mass(unit, a, b, step, points, upper))(offset, scale)
+    def residual_of_node(law, rate, offset, scale, step):
+        unit, stalls = law
+        mass = jax.vmap(lambda a, b: residual_mass(unit, a, b, step, points, upper, stalls))
+        return rate @ mass(offset, scale)
 
-    residual = jax.vmap(residual_of_node, in_axes=(0, 1, 1, 1, 0))(service.unit, rates, offset, scale, step)
+    laws = service.unit, service.stalls
+    residual = jax.vmap(residual_of_node, in_axes=(0, 1, 1, 1, 0))(laws, rates, offset, scale, step)
     if background is not None:
         residual = residual + background_residual(other, step, points, upper)
     idle = jnp.maximum(1 - rho, 1 - MOST_LOAD)
@@ -117,6 +120,8 @@ def longest_service(chunk_bytes: jax.Array, rates: jax.Array | None, service: Se
     )
     offset, scale = service.parts(chunk_bytes)
     longest = offset + scale * top[None]
+    if service.stalls is not None:
+        longest = longest + jnp.where(service.stalls.probability > _TAIL, service.stalls.time, 0)[None]
     if rates is None:
         return longest
     read = jnp.where(rates > 0, longest, 0).max(axis=0)

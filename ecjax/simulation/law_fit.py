@@ -10,6 +10,7 @@ import math
 import numpy as np
 from scipy import optimize, special
 
+from ecjax.model import with_stalls
 from ecjax.simulation import laws as columns
 from ecjax.simulation.laws import KINDS, Laws
 
@@ -110,7 +111,11 @@ def polynomials(laws: Laws, nodes: int) -> np.ndarray:
                 longer[1:] += product * factor[1]
                 product = longer
             moments[n - 1, : n + 1] += binomial * product * (1.0 if moment is None else moment)
-    return moments
+    stalled = laws.table[:nodes, columns.KIND] == columns.STALLED
+    if not stalled.any():
+        return moments
+    probability, stall = (np.where(stalled, laws.table[:nodes, part], 0.0) for part in (columns.A, columns.B))
+    return with_stalls(moments, probability, stall)
 
 
 def background(load: float, second: float, third: float) -> tuple[float, np.ndarray]:
@@ -180,7 +185,7 @@ def _three_moments(mean: float, deviation: float, third: float) -> np.ndarray:
 def _unit_moment(kind: str, a: float, b: float, n: int) -> float:
     if kind == "deterministic":
         return 0.0
-    if kind == "exponential":
+    if kind in ("exponential", "exponential_with_stalls"):
         return float(math.factorial(n))
     if kind == "gamma":
         return float(special.poch(a, n))

@@ -17,8 +17,12 @@ KINDS = (
     "weibull",  # U = E^(1/a), E exponential with mean 1
     "two_point",  # U = 1 with probability a, else 0
     "empirical",  # U one of the samples, each as likely
+    "exponential_with_stalls",  # U exponential with mean 1; with probability a, X is b s longer
 )
-DETERMINISTIC, EXPONENTIAL, GAMMA, LOGNORMAL, PARETO, WEIBULL, TWO_POINT, EMPIRICAL = range(len(KINDS))
+DETERMINISTIC, EXPONENTIAL, GAMMA, LOGNORMAL, PARETO, WEIBULL, TWO_POINT, EMPIRICAL, STALLED = range(
+    len(KINDS)
+)
+STALLS = 1 << 20  # streams of a request at a node: those of its further chunks, from here those of stalls
 
 
 # columns of ``Laws.table``: s, s/B, s, s/B, parameters of U, one of the kinds, and which samples are its own
@@ -37,13 +41,15 @@ class Laws(NamedTuple):
         """The same with the services of the m nodes longer by factors (m,)."""
         table = self.table.copy()
         table[: len(factor), LINES] *= factor[:, None]
+        stalled = np.flatnonzero(table[: len(factor), KIND] == STALLED)
+        table[stalled, B] *= factor[stalled]
         return self._replace(table=table)
 
 
 @njit()
 def _unit(kind, a, b, state):
     """A draw of U of any kind but empirical."""
-    if kind == EXPONENTIAL:
+    if kind in (EXPONENTIAL, STALLED):
         return streams.exponential(state)
     if kind == LOGNORMAL:
         return math.exp(a * streams.normal(state))
@@ -80,6 +86,17 @@ def _further_units(table, samples, law, chunks, state):
     return total
 
 
+@njit(inner=True)
+def _stalls(table, law, chunks, state):
+    """Stalls of all chunks, s."""
+    count = 0
+    start = streams.mixed(state)
+    for number in range(STALLS, STALLS + chunks):
+        if streams.uniform(streams.stream(start, number)) < table[law, A]:
+            count += 1
+    return count * table[law, B]
+
+
 @njit(inline="always")
 def service(table, samples, law, chunk_bytes, chunks, state):
     """Time to serve ``chunks`` chunks of one request together, s."""
@@ -88,4 +105,7 @@ def service(table, samples, law, chunk_bytes, chunks, state):
     total = unit(table, samples, law, state)
     if chunks > 1:  # apart: a loop in line costs all draws 70 ns
         total += _further_units(table, samples, law, chunks, state)
-    return chunks * offset + scale * total
+    work = chunks * offset + scale * total
+    if int(table[law, KIND]) == STALLED:
+        work += _stalls(table, law, chunks, state)
+    return work

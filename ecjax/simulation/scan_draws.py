@@ -95,7 +95,7 @@ def _unit(kinds, table, samples, state):
     u = _uniform(state)
     drawn = jnp.zeros_like(u)
     for which in kinds:
-        if which == laws.EXPONENTIAL:
+        if which in (laws.EXPONENTIAL, laws.STALLED):
             value = -jnp.log(u)
         elif which == laws.LOGNORMAL:
             value = jnp.exp(a * _normal(state))
@@ -135,4 +135,11 @@ def service(kinds, most, table, samples, chunk_bytes, chunks, state):
         total = total + jnp.where(number < chunks, further, 0.0)
     offset = table[..., laws.OFFSET] + table[..., laws.OFFSET_PER_BYTE] * chunk_bytes
     scale = table[..., laws.SCALE] + table[..., laws.SCALE_PER_BYTE] * chunk_bytes
-    return chunks.astype(float) * offset + scale * total
+    work = chunks.astype(float) * offset + scale * total
+    if laws.STALLED not in kinds:
+        return work
+    count = jnp.zeros_like(work)
+    for number in range(most):
+        u = _uniform(stream(_mixed(state), jnp.full(state.shape, laws.STALLS + number)))
+        count += jnp.where((number < chunks) & (u < table[..., laws.A]), 1.0, 0.0)
+    return work + jnp.where(table[..., laws.KIND] == laws.STALLED, count * table[..., laws.B], 0.0)

@@ -14,6 +14,7 @@ MOMENT_COLUMNS = ("service_mean_s", "service_second_s2", "service_third_s3", "re
 LOW_MOMENTS = ("service_mean_low_s", "service_second_low_s2", "service_third_low_s3")
 HIGH_MOMENTS = ("service_mean_high_s", "service_second_high_s2", "service_third_high_s3")
 AFFINE_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
+STALL_COLUMNS = ("stall_probability", "stall_s")  # beside the affine law
 BACKGROUND_COLUMNS = ("background_load", "background_second", "background_third")
 
 EXPONENTIAL, LOGNORMAL = LAWS = ("shifted_exponential", "shifted_lognormal")  # of a delays table
@@ -50,6 +51,7 @@ def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
         _check_moments(table, MOMENT_COLUMNS[:3], place)
     else:
         _check_affine(table, place)
+    _check_stalls(table, complete[0], place)
     _check_intervals(table, complete[0], place)
     if "cost_period_s" in table.column_names:
         periods = _numpy(table, "cost_period_s")
@@ -109,6 +111,22 @@ def _check_affine(table: pa.Table, place: Place) -> None:
         raise place.error(
             f"found {', '.join(AFFINE_COLUMNS)} all 0; allowed: a service time above 0", row=row
         )
+
+
+def _check_stalls(table: pa.Table, law: tuple[str, ...], place: Place) -> None:
+    """Stalls are a probability and a time, beside an affine law."""
+    present = [name for name in STALL_COLUMNS if name in table.column_names]
+    if not present:
+        return
+    if law is not AFFINE_COLUMNS:
+        raise place.error(f"found {present[0]}; allowed: with {', '.join(AFFINE_COLUMNS)} only")
+    if len(present) < len(STALL_COLUMNS):
+        missing = [name for name in STALL_COLUMNS if name not in present]
+        raise place.error(f"missing columns: {', '.join(missing)} (beside {present[0]})")
+    share = pc.fill_null(table.column(STALL_COLUMNS[0]), 0.0).to_numpy()
+    row = _first(share > 1)
+    if row is not None:
+        raise place.error(f"found {share[row]:g}; allowed: 0 to 1", column=STALL_COLUMNS[0], row=row)
 
 
 def check_files(table: pa.Table, place: Place, sort: bool) -> pa.Table:

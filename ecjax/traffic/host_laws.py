@@ -10,7 +10,7 @@ from scipy import special
 
 from ecjax.machine_code import njit
 from ecjax.queueing.mg1 import Delay
-from ecjax.queueing.service_law import ServiceLaw
+from ecjax.queueing.service_law import ServiceLaw, Stalls
 from ecjax.traffic.gamma_table import SCORES, SHAPES, table
 from ecjax.traffic.host_service import host_moments, host_parts
 from ecjax.traffic.late_law import LEAST_SCV, LEAST_SKEWNESS, cut_normal_skewness
@@ -98,15 +98,28 @@ def _alone(
     value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)
     laws = np.zeros((len(sizes), service.nodes, len(points)))
     for j in range(service.nodes):
-        for delay in _delays(mean[j], variance[j]):
+        delays = _delays(mean[j], variance[j])
+        for share, delay in _with_stalls(delays, service.stalls, j):
             for c in range(len(sizes)):
                 late = points - offset[c, j] - delay
                 if scale[c, j] > 0:
-                    laws[c, j] += np.interp(late / scale[c, j], value[j], level[j], left=0.0, right=1.0)
+                    law = np.interp(late / scale[c, j], value[j], level[j], left=0.0, right=1.0)
                 else:
-                    laws[c, j] += late >= 0
-        laws[:, j] /= len(_delays(mean[j], variance[j]))
+                    law = late >= 0
+                laws[c, j] += share * law
     return laws
+
+
+def _with_stalls(delays: np.ndarray, stalls: Stalls | None, node: int) -> list[tuple[float, float]]:
+    """Probability and time (s) of what comes on top of a service: connection delays, with and without a stall."""
+    shares = np.full(len(delays), 1 / len(delays))
+    if stalls is None:
+        return list(zip(shares, delays, strict=True))
+    p, stall = float(stalls.probability[node]), float(stalls.time[node])
+    return [
+        *zip((1 - p) * shares, delays, strict=True),
+        *zip(p * shares, delays + stall, strict=True),
+    ]
 
 
 def _delays(mean: float, variance: float) -> np.ndarray:

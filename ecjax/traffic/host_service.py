@@ -6,7 +6,7 @@ from ecjax.queueing.service_law import ServiceLaw
 
 
 def host_parts(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offset and scale, s, of chunks of these bytes, (r,): each (r, m)."""
+    """Offset and scale, s, of chunks of these bytes, (r,): each (r, m); stalls come on top."""
     size = np.asarray(chunk_bytes, float)[:, None]
     offset, by_offset, scale, by_scale = (
         np.asarray(part)[None, :]
@@ -23,8 +23,15 @@ def host_moments(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarr
     second = np.sum(mass * (low * low + low * high + high * high), axis=1) / 3
     third = np.sum(mass * (low + high) * (low * low + high * high), axis=1) / 4
     a, b = host_parts(service, chunk_bytes)
+    one = a + b * first
+    two = a**2 + 2 * a * b * first + b**2 * second
+    three = a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third
+    if service.stalls is None:
+        return one, two, three
+    stall = np.asarray(service.stalls.time)
+    mean = np.asarray(service.stalls.probability) * stall
     return (
-        a + b * first,
-        a**2 + 2 * a * b * first + b**2 * second,
-        a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third,
+        one + mean,
+        two + 2 * mean * one + mean * stall,
+        three + 3 * mean * two + 3 * mean * stall * one + mean * stall**2,
     )

@@ -43,6 +43,8 @@ def mixed_laws(rng) -> Laws:
         ("weibull", 1.7, 0),
         ("pareto", 1.5, 50),
     )
+    if rng.random() < 0.25:
+        kinds = (("exponential_with_stalls", 0.3, 2.0), *kinds[1:])
     table = np.concatenate([law_table(kind, 1, 0.1, 0.5, a, b, 0.01, 0.02).table for kind, a, b in kinds])
     return Laws(table[rng.permutation(len(kinds))], np.zeros(1))
 

@@ -69,6 +69,26 @@ def test_moments_are_integrals(kind):
     assert moments(row) == pytest.approx(expected, rel=1e-7)
 
 
+def test_stalls_are_moments_of_a_mixture_at_every_size():
+    laws = Laws(np.zeros((2, 9)), np.zeros(1))
+    laws.table[0, :7] = 0.3, 0.1, 0.7, 0.2, 0.25, 4.0, KINDS.index("exponential_with_stalls")
+    laws.table[1, :7] = 0.3, 0.1, 0.7, 0.2, 0.0, 0.0, KINDS.index("exponential")
+    polynomial = law_fit.polynomials(laws, 2)
+    slowed = law_fit.polynomials(laws.slowed(np.array([3.0, 1.0])), 2)
+    for size in (1.0, 7.0):
+        fixed, random = 0.3 + 0.1 * size, 0.7 + 0.2 * size
+
+        def moment(n, stall, fixed=fixed, random=random):
+            return integrate.quad(lambda u: (fixed + stall + random * u) ** n * math.exp(-u), 0, math.inf)[0]
+
+        for n in (1, 2, 3):
+            expected = 0.75 * moment(n, 0.0) + 0.25 * moment(n, 4.0)
+            there, alone = polynomial[n - 1].T @ size ** np.arange(4)
+            assert there == pytest.approx(expected, rel=1e-9)
+            assert alone == pytest.approx(moment(n, 0.0), rel=1e-9)
+            assert slowed[n - 1, :, 0] @ size ** np.arange(4) == pytest.approx(3**n * expected, rel=1e-9)
+
+
 def test_polynomials_in_the_chunk_size():
     laws = law_fit.empirical([np.array([1.0, 2.0, 4.0])], np.array([[0.5], [0.1]]), np.array([[0.2], [0.3]]))
     polynomial = law_fit.polynomials(laws, 1)[:, :, 0]

@@ -45,6 +45,23 @@ LAWS = {
 }
 
 
+def test_stalls_come_on_top_whatever_the_size():
+    """Every chunk stalls by itself, with probability 0.2, for 3 s."""
+    law = law_table("exponential_with_stalls", 1, 0.5, 2.0, 0.2, 3.0, 0.1, 0.3)
+    for size in (1.0, 5.0):
+        fixed, random = 0.5 + 0.1 * size, 2.0 + 0.3 * size
+        values = draw(law.table, law.samples, 0, size, 1, COUNT)
+        alone = stats.expon(fixed, random)
+        assert (
+            stats.kstest(values, lambda x, law=alone: 0.8 * law.cdf(x) + 0.2 * law.cdf(x - 3.0)).pvalue
+            > LEAST
+        )
+        several = draw(law.table, law.samples, 0, size, 3, COUNT)
+        mean, variance = 3 * (fixed + random + 0.6), 3 * (random**2 + 0.16 * 9.0)
+        assert abs(several.mean() - mean) < 4 * np.sqrt(variance / COUNT)
+        assert several.var() == pytest.approx(variance, rel=0.03)
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_one_chunk(name):
     kind, a, b, expected = LAWS[name]

@@ -19,10 +19,10 @@ def looped(system, times, files, seed, classes=2):
 
 
 def every_law():
-    """Deterministic, exponential, lognormal, Pareto, Weibull, two-point and empirical nodes."""
+    """Deterministic, stalling exponential, lognormal, Pareto, Weibull, two-point and empirical nodes."""
     kinds = [
         ("deterministic", 0.0, 0.0),
-        ("exponential", 0.0, 0.0),
+        ("exponential_with_stalls", 0.3, 1.5),
         ("lognormal", 0.9, 0.0),
         ("pareto", 1.4, 100.0),
         ("weibull", 0.7, 0.0),

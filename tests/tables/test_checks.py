@@ -282,6 +282,25 @@ def test_two_service_laws():
     assert "found two service laws" in refused(both, "nodes")
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {**NODES, "stall_probability": [0.1] * 3, "stall_s": [1.0] * 3},
+            "found stall_probability; allowed: with",
+        ),
+        ({**AFFINE, "stall_s": [1.0, 1.0]}, "missing columns: stall_probability (beside stall_s)"),
+        ({**AFFINE, "stall_probability": [0.1, 1.5], "stall_s": [1.0, 1.0]}, "found 1.5; allowed: 0 to 1"),
+        (
+            {**AFFINE, "stall_probability": [0.1, -0.5], "stall_s": [1.0, 1.0]},
+            "found -0.5; allowed: finite numbers >= 0",
+        ),
+    ],
+)
+def test_stalls_are_beside_an_affine_law(columns, message):
+    assert message in refused(columns, "nodes")
+
+
 def test_law_missing_in_one_row():
     message = refused({**NODES, "service_second_s2": [2.0, None, 18.0]}, "nodes")
     assert "column service_second_s2, row 1 (node_id 'b'): found an empty cell" in message

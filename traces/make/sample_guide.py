@@ -30,7 +30,8 @@ _ABOUT = {
     "Consecutive rows with the same `request_id` are one request.",
     "nodes": "The storage nodes. The service law is given either as moments of a chunk of `reference_bytes` or as the "
     "affine law Delta(B) + Exp(mean Psi(B)) with Delta = delta_s + delta_s_per_byte B, Psi = psi_s + psi_s_per_byte B: "
-    "one of the two, complete, for all nodes.",
+    "one of the two, complete, for all nodes. Beside the affine law chunks may stall: with `stall_probability` they "
+    "take `stall_s` longer.",
     "files": "What is stored and read. A stored chunk has stored_bytes / k bytes, a read moves bytes / d from each of "
     "d chunks; with neither `stored_bytes` nor `d` both are bytes / k.",
     "catalog": "What is stored, for `ecjax analyze catalog=`: a listing of an object store, say, with objects "

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.tables.rules import AFFINE_COLUMNS, HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
+from ecjax.tables.rules import AFFINE_COLUMNS, HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS, STALL_COLUMNS
 
 _OF_RESULTS = ("run_id", "input_id")  # of tables that a job wrote
 _PRICES = ("cost_per_chunk_dollars", "cost_per_byte_dollars")
@@ -34,6 +34,7 @@ def described(learned: pa.Table, nodes: pa.Table | None, notices: list[str]) -> 
             *_OF_RESULTS,
             *MOMENT_COLUMNS,
             *AFFINE_COLUMNS,
+            *STALL_COLUMNS,
             *LOW_MOMENTS,
             *HIGH_MOMENTS,
         }

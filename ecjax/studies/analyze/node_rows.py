@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.tables.nulls import empty_to_null
+from ecjax.tables.rules import STALL_COLUMNS
 from ecjax.tables.schemas import MOST_NUMBER
 from ecjax.tables.statistics.affine import LEAST_SAMPLES, SECOND_MISFIT
 from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
@@ -11,6 +12,8 @@ from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
 from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows
 from ecjax.tables.statistics.scan import TraceStatistics
+from ecjax.tables.statistics.stalls import law_moments, stalling_law
+from ecjax.units import time_text
 
 _OPERATIONS = np.array(["read", "write"])
 _LAW_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
@@ -142,13 +145,13 @@ def _law(
         return {}
     one_size = sizes.min() == sizes.max()
     if reference_bytes is None and not one_size:
-        laws = _affine(cells, count)
+        said: list[str] = []
+        laws, fitted = _affine(cells, count, names, said)
         present = np.bincount(cells.node, counts, count) > 0
-        if not np.isnan(laws[present]).any():
-            fitted = _fitted(cells, laws, count)
+        if not any(np.isnan(values[present]).any() for values in laws.values()):
+            notices += said
             _warn_of_misfit(cells, fitted, names, notices)
-            columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
-            return columns | {"law_mean_s": fitted[0], "law_second_s2": fitted[1]}
+            return laws | {"law_mean_s": fitted[0], "law_second_s2": fitted[1]}
         notices.append(
             "Chunk sizes vary, but not on every node in two sizes of 20 reads or more: service moments are given at "
             "the mean size and taken to be proportional to it."
@@ -165,29 +168,31 @@ def _law(
     return {**columns, "reference_bytes": np.where(scaled[:, 0] > 0, reference, np.nan)}
 
 
-def _affine(cells: Cells, count: int) -> np.ndarray:
-    """The affine law of each node, NaN where a part of it is not known, (nodes, 4)."""
-    laws = np.full((count, 4), np.nan)
+def _affine(
+    cells: Cells, count: int, names: pa.Array, notices: list[str]
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Columns of the affine laws, NaN where a part is not known, and their mean (s) and second moment (s^2)."""
+    laws, stalls, moments = np.full((count, 4), np.nan), np.zeros((count, 2)), np.full((2, count), np.nan)
     fits = fit_cells(cells)
-    _, firsts = np.unique(fits.group, return_index=True)
-    for law, first in zip(fits.laws, firsts, strict=True):
-        laws[cells.node[first]] = law
-    return laws
-
-
-def _fitted(cells: Cells, laws: np.ndarray, count: int) -> np.ndarray:
-    """Mean (s) and second moment (s^2) of the laws for the chunks that were read, (2, nodes)."""
-    law = laws[cells.node]
-    random = law[:, 2] + law[:, 3] * cells.bytes
-    mean = law[:, 0] + law[:, 1] * cells.bytes + random
-    total = np.bincount(cells.node, cells.moments[:, 0], count)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.stack(
-            [
-                np.bincount(cells.node, cells.moments[:, 0] * values, count) / total
-                for values in (mean, mean**2 + random**2)
-            ]
-        )
+    measured, _ = raw_moments(pooled_rows(cells.moments, cells.node, count))
+    for node in np.unique(cells.node):
+        mask = cells.node == node
+        sizes, counts = cells.bytes[mask], cells.moments[mask, 0]
+        mean, second = (float(value) for value in measured[node, :2])
+        kept = fits.kept_mean[mask], fits.kept_std[mask]
+        law, probability, time = stalling_law(sizes, counts, kept, (mean, second))
+        laws[node], stalls[node] = law, (probability, time)
+        moments[:, node] = (mean, second) if probability > 0 else law_moments(law, sizes, counts)
+    columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
+    if not stalls.any():
+        return columns, moments
+    worst = int(np.argmax(stalls[:, 0] * stalls[:, 1] ** 2))
+    notices.append(
+        f"Services of {np.count_nonzero(stalls[:, 0])} nodes stall (stall_probability, stall_s): the affine law has "
+        f"the mean and the second moment of all services where, at node {names[worst].as_py()}, "
+        f"{100 * stalls[worst, 0]:.2g} % of them take {time_text(stalls[worst, 1])} longer, whatever their size."
+    )
+    return columns | dict(zip(STALL_COLUMNS, stalls.T, strict=True)), moments
 
 
 def _warn_of_misfit(cells: Cells, fitted: np.ndarray, names: pa.Array, notices: list[str]) -> None:

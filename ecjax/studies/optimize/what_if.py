@@ -21,6 +21,7 @@ _SLOWER = {
     "delta_s_per_byte": 1,
     "psi_s": 1,
     "psi_s_per_byte": 1,
+    "stall_s": 1,
     "background_load": 1,
     "background_second": 2,
     "background_third": 3,

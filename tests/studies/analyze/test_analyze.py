@@ -298,11 +298,12 @@ def test_a_chunk_of_next_to_no_bytes_counts_as_one_of_none(tmp_path):
     pd.testing.assert_frame_equal(*outs, check_exact=False)
 
 
-def test_heavy_tails_are_said_not_to_fit(tmp_path):
+def stalling_log(share, stall_s):
+    """Reads of two sizes of one node, and their services, s: 30 ms, and of a share of them a stall more."""
     random = np.random.default_rng(0)
     count = 400
     sizes = np.tile([1e5, 1e6], count // 2)
-    service = 0.01 + np.where(random.random(count) < 0.05, 5.0, 0.02)
+    service = 0.03 + stall_s * (random.random(count) < share)
     arrival = np.arange(count) * 10.0
     log = {
         "request_id": np.arange(count),
@@ -314,9 +315,29 @@ def test_heavy_tails_are_said_not_to_fit(tmp_path):
         "start_s": arrival,
         "finish_s": arrival + service,
     }
+    return log, service
+
+
+def test_stalls_are_part_of_the_law(tmp_path):
+    log, service = stalling_log(0.05, 5.0)
     _, text = analysed(tmp_path, log)
     text = " ".join(text.split())
-    assert "misses the service times of 1 nodes (node 1: its mean by -" in text
+    assert "Services of 1 nodes stall" in text and "misses the service" not in text
+    [node] = read_input(tmp_path / "out" / "nodes", "nodes").to_pylist()
+    assert node["stall_probability"] == pytest.approx(np.mean(service > 1))
+    assert node["stall_s"] == pytest.approx(5.0)
+    assert node["delta_s"] == pytest.approx(0.03)
+    for name, power in (("law_mean_s", 1), ("law_second_s2", 2)):
+        assert node[name] == pytest.approx(np.mean(service**power))
+
+
+def test_heavy_tails_are_said_not_to_fit(tmp_path):
+    # too many for stalls: the kept nine tenths are of both kinds
+    log, service = stalling_log(0.2, 0.4)
+    sizes = log["bytes"]
+    _, text = analysed(tmp_path, log)
+    text = " ".join(text.split())
+    assert "misses the service times of 1 nodes (node 1: its mean by +" in text
     [node] = read_input(tmp_path / "out" / "nodes", "nodes").to_pylist()
     means = [
         node["delta_s"] + node["psi_s"] + size * (node["delta_s_per_byte"] + node["psi_s_per_byte"])

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+import ecjax
 from ecjax.errors import UserError
 from ecjax.problem.arrays import files_arrays
 from ecjax.problem.service_laws import mean_chunk_bytes, served_nodes
@@ -50,6 +51,32 @@ def test_the_bound_of_one_chunk_is_the_mean_of_that_law(law, second, tmp_path):
     assert run["latency_s"] == pytest.approx(exact, rel=1e-6)
     assert run["estimated_mean_s"] == pytest.approx(exact, rel=2e-3)
     assert run["estimated_mean_s"] <= run["latency_s"]
+
+
+def test_stalls_are_waited_for_in_bounds_estimates_and_replays(tmp_path):
+    """M/G/1 again: 2 ms, an exponential of 2 ms, and 1 % of 100 ms."""
+    columns = {"node_id": ["a"], "delta_s": [0.002], "delta_s_per_byte": [0.0], "psi_s": [0.002]}
+    stalls = {"psi_s_per_byte": [0.0], "stall_probability": [0.01], "stall_s": [0.1]}
+    _, files = one_node(0.01)
+    tables = written(tmp_path, pa.table(columns | stalls), files)
+    options = OptimizeOptions(**tables, theta=[1.0], out=str(tmp_path / "out"), figures=[])
+    assert optimize_study(options, QUIET) == 0
+    [run] = read_results(options.out, "runs").to_dict("records")
+    mean, second = 0.004 + 0.001, 0.004**2 + 0.002**2 + 2 * 0.004 * 0.001 + 0.01 * 0.1**2
+    exact = mean + 50 * second / (2 * (1 - 50 * mean))
+    assert run["latency_s"] == pytest.approx(exact, rel=1e-6)
+    assert run["estimated_mean_s"] == pytest.approx(exact, rel=2e-3)
+    with ecjax.replay(plan=options.out, requests=400_000) as replayed:
+        [row] = replayed.runs.to_dict("records")
+    assert row["service"] == "shifted exponential with stalls"
+    assert row["mean_s"] == pytest.approx(exact, abs=3 * row["ci_s"])
+    assert row["estimated_p99_s"] == pytest.approx(row["p99_s"], rel=0.03)
+    # the gamma law of the same mean and variance
+    options = OptimizeOptions(
+        **tables, theta=[1.0], service="gamma", out=str(tmp_path / "gamma"), figures=[], estimate=False
+    )
+    assert optimize_study(options, QUIET) == 0
+    assert read_results(options.out, "runs")["latency_s"].iloc[0] == pytest.approx(exact, rel=1e-6)
 
 
 def test_affine_laws_are_replaced_at_the_mean_chunk_size(tmp_path):
