@@ -81,22 +81,20 @@ class Evaluation:
     load: jax.Array  # (m,) node loads rho
 
 
-def with_stalls(moments: np.ndarray, probability: np.ndarray, stall: np.ndarray) -> np.ndarray:
-    """Moments of X + T S from those of X, polynomials in the chunk size (3, 4, m); S is 1 with a probability, else 0.
+def with_stalls(moments: np.ndarray, stall: np.ndarray) -> np.ndarray:
+    """Moments of X + S from those of X, polynomials in the chunk size (3, 4, m), and of an independent stall S.
 
     Args:
         moments: E[X^n], as ``Nodes.service``.
-        probability: p, (m,).
-        stall: T, s, (m,).
+        stall: E[S^n], s^n, (3, m).
     """
     constant = np.zeros((4, 1))
     constant[0] = 1.0
-    powers = [probability * stall**n for n in (1, 2, 3)]  # E[(T S)^n]
     one, two, three = moments
     return np.stack(
         [
-            one + powers[0] * constant,
-            two + 2 * powers[0] * one + powers[1] * constant,
-            three + 3 * powers[0] * two + 3 * powers[1] * one + powers[2] * constant,
+            one + stall[0] * constant,
+            two + 2 * stall[0] * one + stall[1] * constant,
+            three + 3 * stall[0] * two + 3 * stall[1] * one + stall[2] * constant,
         ]
     )

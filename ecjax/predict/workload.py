@@ -12,6 +12,8 @@ from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import (
     DETERMINISTIC,
+    EMPIRICAL,
+    EMPIRICAL_STALLED,
     EXPONENTIAL,
     FIRST_SAMPLE,
     KIND,
@@ -21,6 +23,7 @@ from ecjax.simulation.laws import (
     SCALE,
     SCALE_PER_BYTE,
     STALLED,
+    WITH_STALLS,
     A,
     B,
     Laws,
@@ -36,6 +39,7 @@ _PARAMETERS = {
 ESTIMATE, TAIL_BOUND = (
     jax.jit(predict, static_argnames=("levels", "group_count")) for predict in (estimate_latency, tail_bound)
 )
+_STALLS = 8  # values that stand for those of an empirical law
 _POINTS = 512  # samples that stand for two points with their probabilities
 
 
@@ -65,7 +69,12 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
     table = laws.table[:nodes].copy()
     # a constant U is 0 in a replay and 1 in a distribution
     table[np.ix_(table[:, KIND] == DETERMINISTIC, [SCALE, SCALE_PER_BYTE])] = 0.0
-    stalls = _stalls_of(table)
+    stalls = _stalls_of(laws, nodes)
+    without = {STALLED: EXPONENTIAL, EMPIRICAL_STALLED: EMPIRICAL}
+    for kind, alone in without.items():
+        rows = table[:, KIND] == kind
+        table[rows, KIND] = alone
+        table[np.ix_(rows, [A, B])] = 0.0
     laws_of_u: dict[tuple, UnitLaw] = {}
     units = []
     for row in table:
@@ -77,15 +86,18 @@ def node_laws(laws: Laws, nodes: int) -> ServiceLaw:
     return ServiceLaw.of_nodes(units, offset, by_offset, scale, by_scale, stalls=stalls)
 
 
-def _stalls_of(table: np.ndarray) -> Stalls | None:
-    """Stalls of laws (l, COLUMNS), which then are without them."""
-    stalled = table[:, KIND] == STALLED
+def _stalls_of(laws: Laws, nodes: int) -> Stalls | None:
+    """Stalls of the first ``nodes`` laws; of many values as few as tell their law."""
+    stalled = np.isin(laws.table[:nodes, KIND], WITH_STALLS)
     if not stalled.any():
         return None
-    parts = [np.where(stalled, table[:, part], 0.0) for part in (A, B)]
-    table[stalled, KIND] = EXPONENTIAL
-    table[np.ix_(stalled, [A, B])] = 0.0
-    return Stalls(*map(jnp.asarray, parts))
+    count = _STALLS if np.any(laws.table[:nodes, KIND] == EMPIRICAL_STALLED) else 1
+    times = np.zeros((nodes, count))
+    for node in np.flatnonzero(stalled).tolist():
+        stalls = laws.stalls(node)
+        times[node] = stalls.reshape(count, -1).mean(axis=1) if len(stalls) > 1 else stalls
+    probability = np.where(stalled, laws.table[:nodes, A], 0.0)[:, None] / count
+    return Stalls(jnp.asarray(np.broadcast_to(probability, times.shape)), jnp.asarray(times))
 
 
 def _unit(row: np.ndarray, samples: np.ndarray) -> UnitLaw:

@@ -70,7 +70,8 @@ def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
                 term = _product([fixed] * (n - power) + [random] * power)
                 service[n - 1, : n + 1] += factor * term
         if STALL_COLUMNS[0] in table.column_names:
-            service = with_stalls(service, *(column(table, name) for name in STALL_COLUMNS))
+            probability, stall = (column(table, name) for name in STALL_COLUMNS)
+            service = with_stalls(service, probability * stall ** np.arange(1, 4)[:, None])
     background = [column(table, f"background_{name}") for name in ("load", "second", "third")]
     channels = column(table, "channels", 1.0)
     several = bool(np.any(channels > 1))

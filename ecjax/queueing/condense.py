@@ -106,7 +106,7 @@ def _served(load: Workload) -> np.ndarray:
     law = np.asarray(service.unit.value) @ draw[0] + np.asarray(service.unit.level) @ draw[1]
     parts = [service.offset, service.offset_per_byte, service.scale, service.scale_per_byte]
     if service.stalls is not None:
-        parts += [service.stalls.probability, service.stalls.time]
+        parts += [*service.stalls.probability.T, *service.stalls.time.T]
     if load.connect is not None:
         parts += [load.connect.mean, load.connect.variance]
     if load.channels is not None:

@@ -58,7 +58,7 @@ def service_mass(
         points: N.
         upper: move everything to the next lattice point at or above instead, so that the lattice law is an upper
             bound in distribution.
-        stalls: of the node, ().
+        stalls: of the node, (s,).
     """
     if upper:
         return jnp.diff(_integrals(unit, offset, scale, step, points, stalls)[1], prepend=0.0)
@@ -123,9 +123,7 @@ def _damping(points: int) -> jax.Array:
 def _integrals(unit, offset, scale, step, points, stalls=None):
     """Lattice points, Pr(X <= x) there, and its first and second integral."""
     if stalls is not None:
-        x, *without = _integrals(unit, offset, scale, step, points)
-        _, *later = _integrals(unit, offset + stalls.time, scale, step, points)
-        return x, *(one + stalls.probability * (two - one) for one, two in zip(without, later, strict=True))
+        return _with_stalls(unit, offset, scale, step, points, stalls)
     x = jnp.arange(points, dtype=float) * step
     # rounding must not put a jump that meets a lattice point behind it
     nudged = x * (1 + 1e-13)
@@ -139,6 +137,21 @@ def _integrals(unit, offset, scale, step, points, stalls=None):
         jnp.where(varies, safe * once, past),
         jnp.where(varies, safe * safe * twice, past * past / 2),
     )
+
+
+def _with_stalls(unit, offset, scale, step, points, stalls):
+    """The same of a mixture of laws that are shifted."""
+    x, *without = _integrals(unit, offset, scale, step, points)
+
+    def add(total, stall):
+        probability, time = stall
+        later = _integrals(unit, offset + time, scale, step, points)[1:]
+        return [one + probability * two for one, two in zip(total, later, strict=True)], None
+
+    alone = 1 - jnp.sum(stalls.probability)
+    # one after the other: all at once would take as much memory as there are stalls
+    mixed, _ = lax.scan(add, [alone * part for part in without], tuple(stalls))
+    return x, *mixed
 
 
 def _second_difference(integral):

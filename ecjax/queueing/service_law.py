@@ -96,7 +96,7 @@ class UnitLaw:
 
 
 class Stalls(NamedTuple):
-    """Stalls of one node (), or of m (m,): X is ``time`` longer with this probability, independent of all else."""
+    """Stalls of one node, (s,), or of m, (m, s): X is so much longer with these probabilities, else as it is."""
 
     probability: jax.Array
     time: jax.Array  # s
@@ -112,7 +112,7 @@ class ServiceLaw:
     offset_per_byte: jax.Array  # (m,) s/B
     scale: jax.Array  # (m,) s
     scale_per_byte: jax.Array  # (m,) s/B
-    stalls: Stalls | None = None  # (m,) what X has besides; None: nothing
+    stalls: Stalls | None = None  # (m, s) what X has besides; None: nothing
 
     @classmethod
     def of_nodes(
@@ -134,7 +134,7 @@ class ServiceLaw:
             scale: s, scalar or (m,).
             scale_per_byte: s/B, scalar or (m,).
             nodes: m, where every argument is for all nodes.
-            stalls: (m,) each.
+            stalls: (m, s) each.
 
         Raises:
             UserError: a negative or infinite entry, or lengths that differ.
@@ -177,7 +177,9 @@ class ServiceLaw:
     def slowed(self, factor: jax.Array) -> "ServiceLaw":
         """Laws of ``factor`` X, (m,)."""
         parts = (self.offset, self.offset_per_byte, self.scale, self.scale_per_byte)
-        stalls = None if self.stalls is None else self.stalls._replace(time=factor * self.stalls.time)
+        stalls = (
+            None if self.stalls is None else self.stalls._replace(time=factor[:, None] * self.stalls.time)
+        )
         offset, by_offset, scale, by_scale = (factor * part for part in parts)
         return ServiceLaw(self.unit, offset, by_offset, scale, by_scale, stalls)
 
@@ -207,14 +209,11 @@ class ServiceLaw:
         three = a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third
         if self.stalls is None:
             return one, two, three
-        shape = (1,) * (b.ndim - 1) + (-1,)
-        probability, stall = (part.reshape(shape) for part in self.stalls)
-        mean = probability * stall  # E[(T S)^n] = mean T^(n - 1)
-        return (
-            one + mean,
-            two + 2 * mean * one + mean * stall,
-            three + 3 * mean * two + 3 * mean * stall * one + mean * stall**2,
+        probability, time = self.stalls
+        s_1, s_2, s_3 = (
+            jnp.sum(probability * time**n, axis=1).reshape((1,) * (b.ndim - 1) + (-1,)) for n in (1, 2, 3)
         )
+        return one + s_1, two + 2 * s_1 * one + s_2, three + 3 * s_1 * two + 3 * s_2 * one + s_3
 
 
 def unit_moments(law: UnitLaw) -> tuple[jax.Array, jax.Array, jax.Array]:

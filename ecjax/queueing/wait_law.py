@@ -121,7 +121,8 @@ def longest_service(chunk_bytes: jax.Array, rates: jax.Array | None, service: Se
     offset, scale = service.parts(chunk_bytes)
     longest = offset + scale * top[None]
     if service.stalls is not None:
-        longest = longest + jnp.where(service.stalls.probability > _TAIL, service.stalls.time, 0)[None]
+        stalls = jnp.where(service.stalls.probability > _TAIL, service.stalls.time, 0)
+        longest = longest + stalls.max(axis=1)[None]
     if rates is None:
         return longest
     read = jnp.where(rates > 0, longest, 0).max(axis=0)

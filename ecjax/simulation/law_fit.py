@@ -84,7 +84,7 @@ def unit_moments(laws: Laws) -> np.ndarray:
     moments = np.empty((3, len(laws.table)))
     for law, row in enumerate(laws.table):
         kind = KINDS[int(row[columns.KIND])]
-        if kind == "empirical":
+        if kind in ("empirical", "empirical_with_stalls"):
             first, count = int(row[columns.FIRST_SAMPLE]), int(row[columns.SAMPLES])
             of_law = laws.samples[first : first + count]
             moments[:, law] = [np.mean(of_law**n) for n in (1, 2, 3)]
@@ -111,11 +111,8 @@ def polynomials(laws: Laws, nodes: int) -> np.ndarray:
                 longer[1:] += product * factor[1]
                 product = longer
             moments[n - 1, : n + 1] += binomial * product * (1.0 if moment is None else moment)
-    stalled = laws.table[:nodes, columns.KIND] == columns.STALLED
-    if not stalled.any():
-        return moments
-    probability, stall = (np.where(stalled, laws.table[:nodes, part], 0.0) for part in (columns.A, columns.B))
-    return with_stalls(moments, probability, stall)
+    stall = laws.stall_moments(nodes)
+    return moments if stall is None else with_stalls(moments, stall)
 
 
 def background(load: float, second: float, third: float) -> tuple[float, np.ndarray]:

@@ -18,12 +18,26 @@ KINDS = (
     "two_point",  # U = 1 with probability a, else 0
     "empirical",  # U one of the samples, each as likely
     "exponential_with_stalls",  # U exponential with mean 1; with probability a, X is b s longer
+    # U as of empirical; with probability a, X is longer by one of the samples b, ..., b + STALL_SAMPLES - 1 (s)
+    "empirical_with_stalls",
 )
-DETERMINISTIC, EXPONENTIAL, GAMMA, LOGNORMAL, PARETO, WEIBULL, TWO_POINT, EMPIRICAL, STALLED = range(
-    len(KINDS)
-)
+(
+    DETERMINISTIC,
+    EXPONENTIAL,
+    GAMMA,
+    LOGNORMAL,
+    PARETO,
+    WEIBULL,
+    TWO_POINT,
+    EMPIRICAL,
+    STALLED,
+    EMPIRICAL_STALLED,
+) = range(len(KINDS))
+STALL_SAMPLES = 32  # of an empirical law, in order
 STALLS = 1 << 20  # streams of a request at a node: those of its further chunks, from here those of stalls
 
+
+WITH_STALLS = (STALLED, EMPIRICAL_STALLED)
 
 # columns of ``Laws.table``: s, s/B, s, s/B, parameters of U, one of the kinds, and which samples are its own
 COLUMNS = 9
@@ -43,7 +57,28 @@ class Laws(NamedTuple):
         table[: len(factor), LINES] *= factor[:, None]
         stalled = np.flatnonzero(table[: len(factor), KIND] == STALLED)
         table[stalled, B] *= factor[stalled]
-        return self._replace(table=table)
+        samples = self.samples
+        for law in np.flatnonzero(table[: len(factor), KIND] == EMPIRICAL_STALLED).tolist():
+            table[law, B], samples = len(samples), np.append(samples, factor[law] * self.stalls(law))
+        return Laws(table, samples)
+
+    def stalls(self, law: int) -> np.ndarray:
+        """Equally likely stalls of a law, s, of which it has one with probability ``A``."""
+        kind, first = int(self.table[law, KIND]), int(self.table[law, B])
+        if kind == STALLED:
+            return self.table[law, B : B + 1]
+        return self.samples[first : first + STALL_SAMPLES] if kind == EMPIRICAL_STALLED else np.zeros(1)
+
+    def stall_moments(self, count: int) -> np.ndarray | None:
+        """E[S^n], s^n, of the stalls S of the first ``count`` laws, (3, count); None where none has any."""
+        kinds = self.table[:count, KIND]
+        if not np.isin(kinds, WITH_STALLS).any():
+            return None
+        probability = np.where(np.isin(kinds, WITH_STALLS), self.table[:count, A], 0.0)
+        powers = np.arange(1, 4)[:, None]
+        return probability * np.stack(
+            [np.mean(self.stalls(law) ** powers, axis=1) for law in range(count)], axis=1
+        )
 
 
 @njit()
@@ -68,7 +103,7 @@ def _unit(kind, a, b, state):
 def unit(table, samples, law, state):
     """A draw of U."""
     kind = int(table[law, KIND])
-    if kind == EMPIRICAL:
+    if kind in (EMPIRICAL, EMPIRICAL_STALLED):
         place = int(streams.uniform(state) * table[law, SAMPLES])
         value = samples[int(table[law, FIRST_SAMPLE]) + min(place, int(table[law, SAMPLES]) - 1)]
     else:
@@ -87,14 +122,19 @@ def _further_units(table, samples, law, chunks, state):
 
 
 @njit(inner=True)
-def _stalls(table, law, chunks, state):
+def _stalls(table, samples, law, chunks, state):
     """Stalls of all chunks, s."""
-    count = 0
+    total = 0.0
     start = streams.mixed(state)
     for number in range(STALLS, STALLS + chunks):
-        if streams.uniform(streams.stream(start, number)) < table[law, A]:
-            count += 1
-    return count * table[law, B]
+        stalling = streams.stream(start, number)
+        if streams.uniform(stalling) < table[law, A]:
+            if int(table[law, KIND]) == STALLED:
+                total += table[law, B]
+            else:
+                place = int(streams.uniform(streams.advance(stalling)) * STALL_SAMPLES)
+                total += samples[int(table[law, B]) + place]
+    return total
 
 
 @njit(inline="always")
@@ -106,6 +146,6 @@ def service(table, samples, law, chunk_bytes, chunks, state):
     if chunks > 1:  # apart: a loop in line costs all draws 70 ns
         total += _further_units(table, samples, law, chunks, state)
     work = chunks * offset + scale * total
-    if int(table[law, KIND]) == STALLED:
-        work += _stalls(table, law, chunks, state)
+    if int(table[law, KIND]) >= STALLED:
+        work += _stalls(table, samples, law, chunks, state)
     return work

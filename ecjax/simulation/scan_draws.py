@@ -107,7 +107,7 @@ def _unit(kinds, table, samples, state):
             value = (1.0 - u * (1.0 - b**-a)) ** (-1.0 / a)
         elif which == laws.TWO_POINT:
             value = jnp.where(u < a, 1.0, 0.0)
-        elif which == laws.EMPIRICAL:
+        elif which in (laws.EMPIRICAL, laws.EMPIRICAL_STALLED):
             count = table[..., laws.SAMPLES]
             place = jnp.minimum((u * count).astype(int), count.astype(int) - 1)
             value = samples[table[..., laws.FIRST_SAMPLE].astype(int) + place]
@@ -136,10 +136,14 @@ def service(kinds, most, table, samples, chunk_bytes, chunks, state):
     offset = table[..., laws.OFFSET] + table[..., laws.OFFSET_PER_BYTE] * chunk_bytes
     scale = table[..., laws.SCALE] + table[..., laws.SCALE_PER_BYTE] * chunk_bytes
     work = chunks.astype(float) * offset + scale * total
-    if laws.STALLED not in kinds:
+    if not set(laws.WITH_STALLS) & set(kinds):
         return work
-    count = jnp.zeros_like(work)
+    kind = table[..., laws.KIND]
+    first = jnp.where(kind == laws.EMPIRICAL_STALLED, table[..., laws.B], 0.0).astype(int)
     for number in range(most):
-        u = _uniform(stream(_mixed(state), jnp.full(state.shape, laws.STALLS + number)))
-        count += jnp.where((number < chunks) & (u < table[..., laws.A]), 1.0, 0.0)
-    return work + jnp.where(table[..., laws.KIND] == laws.STALLED, count * table[..., laws.B], 0.0)
+        stalling = stream(_mixed(state), jnp.full(state.shape, laws.STALLS + number))
+        place = (_uniform(_advance(stalling)) * laws.STALL_SAMPLES).astype(int)
+        stall = jnp.where(kind == laws.STALLED, table[..., laws.B], samples[first + place])
+        stalls = (kind >= laws.STALLED) & (number < chunks) & (_uniform(stalling) < table[..., laws.A])
+        work = work + jnp.where(stalls, stall, 0.0)
+    return work

@@ -115,10 +115,12 @@ def _with_stalls(delays: np.ndarray, stalls: Stalls | None, node: int) -> list[t
     shares = np.full(len(delays), 1 / len(delays))
     if stalls is None:
         return list(zip(shares, delays, strict=True))
-    p, stall = float(stalls.probability[node]), float(stalls.time[node])
+    probability, time = (np.asarray(part[node]) for part in stalls)
+    probability, time = np.append(1 - probability.sum(), probability), np.append(0.0, time)
     return [
-        *zip((1 - p) * shares, delays, strict=True),
-        *zip(p * shares, delays + stall, strict=True),
+        (p * share, delay + stall)
+        for p, stall in zip(probability, time, strict=True)
+        for share, delay in zip(shares, delays, strict=True)
     ]
 
 

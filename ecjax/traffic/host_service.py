@@ -28,10 +28,6 @@ def host_moments(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarr
     three = a**3 + 3 * a**2 * b * first + 3 * a * b**2 * second + b**3 * third
     if service.stalls is None:
         return one, two, three
-    stall = np.asarray(service.stalls.time)
-    mean = np.asarray(service.stalls.probability) * stall
-    return (
-        one + mean,
-        two + 2 * mean * one + mean * stall,
-        three + 3 * mean * two + 3 * mean * stall * one + mean * stall**2,
-    )
+    probability, time = map(np.asarray, service.stalls)
+    s_1, s_2, s_3 = (np.sum(probability * time**n, axis=1) for n in (1, 2, 3))
+    return one + s_1, two + 2 * s_1 * one + s_2, three + 3 * s_1 * two + 3 * s_2 * one + s_3

@@ -2,7 +2,8 @@
 
 Service is X = offset(B) + scale(B) U for chunks of B bytes, with U drawn from the node's own samples or from a law with
 their moments. How X goes with B is taken from the log, too: of four relations the simplest under which U is alike
-whatever the size.
+whatever the size. Where tails of sizes are far from it, services may have stalls beside them that are as long for
+every size (``stalls``).
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from ecjax.simulation.laws import (
     SCALE_PER_BYTE,
     Laws,
 )
+from ecjax.validation.stalls import Stalling, law_quantile, stalling, with_stalls
 
 EMPIRICAL = "empirical"
 LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation
@@ -33,6 +35,11 @@ RELATIONS = (
     "affine in the size, mean and deviation apart",  # X = (a + b B) + (c + d B) (U - u), u the same for all nodes
 )
 _INDEPENDENT, _PROPORTIONAL, _AFFINE, _APART = range(len(RELATIONS))
+WITH_STALLS = ", beside stalls that do not depend on it"  # of a relation
+TAILS_APART = 1.25  # factor between 99 % quantiles of a size, of the log and of a law, that is too much
+_MOMENTS_APART, _TOO_FAR = 0.1, 0.15  # logarithms of factors: of moments; of moments and tails together
+_BETTER = 0.7  # part of a misfit that may be left by what is less simple
+_LEAST_FOR_MOMENTS = 100  # services of a node and class of sizes
 _SIZE_CLASSES = 8
 _MOST_SIZES = 16  # distinct sizes that are classes of their own
 _LEAST_FOR_TAIL = 500  # samples of a size at a node, for its 99 % quantile
@@ -60,7 +67,7 @@ class ServiceLaws:
 
     Attributes:
         laws: m laws.
-        relation: one of ``RELATIONS``; None where all chunks have one size.
+        relation: one of ``RELATIONS``, or that and ``WITH_STALLS``; None where all chunks have one size.
         pooled: (m,) bool, nodes with too few samples: theirs is the law of all nodes together.
     """
 
@@ -82,6 +89,75 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
         UserError: the family has no law with the moments of a node.
     """
     pooled = np.bincount(samples.node, minlength=len(names)) < LEAST_SAMPLES
+    fit = _fit(samples, names, sizes, family, pooled)
+    if family != EMPIRICAL or fit.relation is None:
+        return fit
+    misfit = _misfit_of_laws(samples, fit.laws)
+    if misfit < _TOO_FAR:
+        return fit
+    stalls = _stalls(samples, pooled)
+    body = np.ones(len(samples.node), bool)
+    for mask, of_node in stalls:
+        body[mask] = of_node is None or ~of_node.stalled
+    if body.all():
+        return fit
+    kept = Samples(samples.node[body], samples.bytes[body], samples.service[body])
+    without = _fit(kept, names, sizes, family, pooled)
+    alone = iter([of_node for _, of_node in stalls])
+    together = stalls[-1][1] if pooled.any() else None
+    laws = with_stalls(
+        without.laws, [together if pooled[node] else next(alone) for node in range(len(names))]
+    )
+    if _misfit_of_laws(samples, laws) > _BETTER * misfit:
+        return fit
+    return ServiceLaws(laws, f"{without.relation}{WITH_STALLS}", pooled)
+
+
+def _stalls(samples: Samples, pooled: np.ndarray) -> list[tuple[np.ndarray, Stalling | None]]:
+    """Samples (s,) and stalls of each node with a law of its own, then of all others together, if there are any."""
+    classes = size_classes(samples.bytes)
+    masks = [samples.node == node for node in np.flatnonzero(~pooled).tolist()]
+    masks += [pooled[samples.node]] if pooled.any() else []
+    return [
+        (
+            mask,
+            stalling(samples.service[mask], samples.bytes[mask], classes[mask]) if mask.any() else None,
+        )
+        for mask in masks
+    ]
+
+
+def _misfit_of_laws(samples: Samples, laws: Laws) -> float:
+    """How far moments by laws are off, and tails where they are furthest: logarithms of factors."""
+    powers = samples.bytes[:, None] ** np.arange(4)
+    moments = law_fit.polynomials(laws, len(laws.table))[:2]
+    tail = tail_misfit(samples, laws)
+    off = 0.0 if tail is None or not tail[3] > 0 else abs(float(np.log(tail[3] / tail[2])))
+    return off + _moment_misfit(samples, np.einsum("npa,ap->na", moments[:, :, samples.node], powers))
+
+
+def _moment_misfit(samples: Samples, expected: np.ndarray) -> float:
+    """Root mean square, over services, of the logarithms of first and second moments by law over those measured.
+
+    Args:
+        samples: services, compared by node and class of sizes.
+        expected: first and second moment of each by its law, s and s^2, (2, s).
+    """
+    cell = size_classes(samples.bytes) * (samples.node.max() + 1) + samples.node
+    counts = np.bincount(cell)
+    used = np.flatnonzero(counts >= _LEAST_FOR_MOMENTS)
+    if not used.size:
+        return 0.0
+    total = np.zeros(len(used))
+    for power, law in enumerate(expected, start=1):
+        of_law, of_log = (np.bincount(cell, values)[used] for values in (law, samples.service**power))
+        some = (of_law > 0) & (of_log > 0)
+        total[some] += np.log(of_law[some] / of_log[some]) ** 2
+    return float(np.sqrt(np.average(total, weights=counts[used])))
+
+
+def _fit(samples: Samples, names: list, sizes: np.ndarray, family: str, pooled: np.ndarray) -> ServiceLaws:
+    """Laws without stalls."""
     span = np.array([min(sizes.min(), samples.bytes.min()), max(sizes.max(), samples.bytes.max())])
     by_size = _Sizes(samples, pooled)
     relation, lines = _relation(samples, by_size, span)
@@ -110,6 +186,12 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     )
 
 
+def tails_apart(misfit: tuple[int, float, float, float]) -> bool:
+    """Whether the quantiles of a ``tail_misfit`` are too far from each other."""
+    _, _, measured, law = misfit
+    return bool(abs(np.log(law / measured)) > np.log(TAILS_APART))
+
+
 def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float] | None:
     """Where 99 % quantiles of empirical laws are furthest from those of the samples, by node and the most read sizes.
 
@@ -131,8 +213,9 @@ def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float]
                 continue
             row = laws.table[node]
             first, count = int(row[FIRST_SAMPLE]), int(row[SAMPLES])
-            unit = np.quantile(laws.samples[first : first + count], 0.99)
-            law = row[OFFSET] + row[OFFSET_PER_BYTE] * size + (row[SCALE] + row[SCALE_PER_BYTE] * size) * unit
+            units = laws.samples[first : first + count]
+            line = row[OFFSET] + row[OFFSET_PER_BYTE] * size, row[SCALE] + row[SCALE_PER_BYTE] * size
+            law = law_quantile(laws, node, line[0] + line[1] * units, 0.99)
             seen = float(np.quantile(measured, 0.99))
             apart = abs(np.log(law / seen)) if law > 0 and seen > 0 else 0.0
             if worst is None or apart > furthest:
@@ -234,7 +317,22 @@ def _relation(samples: Samples, sizes: _Sizes, span: np.ndarray) -> tuple[int, n
     # a misfit of 0.5 is what chance makes of a relation that holds
     enough = 1.2 * min(scores.values()) + 0.5
     relation = next(number for number in sorted(scores) if scores[number] <= enough)
+    # of services that hardly vary no two sizes look alike once their lines are off by a little: then moments tell
+    apart = {number: _misfit_of_lines(samples, lines) for number, lines in candidates.items()}
+    nearest = min(apart, key=lambda number: apart[number])
+    if apart[relation] > _MOMENTS_APART and apart[nearest] < _BETTER * apart[relation]:
+        relation = nearest
     return relation, candidates[relation]
+
+
+def _misfit_of_lines(samples: Samples, lines: np.ndarray) -> float:
+    """``_moment_misfit`` where services are drawn by lines from the values of U of their node."""
+    units, line = _units(samples, lines), lines[samples.node]
+    offset, scale = line[:, 0] + line[:, 1] * samples.bytes, line[:, 2] + line[:, 3] * samples.bytes
+    counts = np.maximum(np.bincount(samples.node), 1)
+    one, two = ((np.bincount(samples.node, units**power) / counts)[samples.node] for power in (1, 2))
+    expected = np.stack([offset + scale * one, offset**2 + 2 * offset * scale * one + scale**2 * two])
+    return _moment_misfit(samples, expected)
 
 
 def _at(lines: np.ndarray, span: np.ndarray) -> np.ndarray:

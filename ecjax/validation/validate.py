@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ecjax.predict.logged import remarks
 from ecjax.predict.trace_estimates import TraceEstimate
-from ecjax.simulation.laws import FIRST_SAMPLE, Laws
+from ecjax.simulation.laws import EMPIRICAL_STALLED, FIRST_SAMPLE, KIND, B, Laws
 from ecjax.simulation.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.validation.arrivals import within
@@ -174,6 +174,7 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
         )
     further = writes.laws.table.copy()
     further[:, FIRST_SAMPLE] += len(reads.laws.samples)
+    further[further[:, KIND] == EMPIRICAL_STALLED, B] += len(reads.laws.samples)
     return Laws(
         np.concatenate([reads.laws.table, further]), np.concatenate([reads.laws.samples, writes.laws.samples])
     )

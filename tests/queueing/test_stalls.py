@@ -28,7 +28,7 @@ def stalling(nodes=1):
         RANDOM,
         RANDOM_BY_BYTE,
         nodes,
-        Stalls(jnp.full(nodes, PROBABILITY), jnp.full(nodes, STALL)),
+        Stalls(jnp.full((nodes, 1), PROBABILITY), jnp.full((nodes, 1), STALL)),
     )
 
 
@@ -61,7 +61,7 @@ def test_moments_are_those_of_the_laws_of_a_replay():
 def test_masses_on_a_lattice_are_the_law(upper):
     points, step, size = 4096, 5e-5, SIZES[1]
     parts = FIXED + BY_BYTE * size, RANDOM + RANDOM_BY_BYTE * size, step, points, upper
-    stalls = Stalls(jnp.asarray(PROBABILITY), jnp.asarray(STALL))
+    stalls = Stalls(jnp.array([PROBABILITY]), jnp.array([STALL]))
     mass = np.asarray(service_mass(UnitLaw.named("exponential"), *parts, stalls))
     x = np.arange(points) * step
     # running sums that keep means are averages over the step from a point on

@@ -34,6 +34,18 @@ def every_law():
     return laws.Laws(table, np.array([9.0, 0.5, 1.0, 1.5, 3.0]))
 
 
+def test_stalls_drawn_from_samples():
+    """Beside samples of U, and several chunks at once; next to a node without."""
+    table = law_table("empirical_with_stalls", 2, 0.1, 0.3, 0.4, 4.0).table
+    table[0, 7:] = 0, 4
+    table[1] = law_table("exponential", 1).table[0]
+    service = laws.Laws(table, np.concatenate([[0.5, 1.0, 1.5, 3.0], 5 + np.arange(laws.STALL_SAMPLES)]))
+    system = make_system([1, 2], [[0, 1], [0, 1]], service)._replace(chunks=np.array([1, 1, 3, 2]))
+    times, files = poisson([0.05] * 2, 400, 4)
+    found = np.asarray(scan.replay_fcfs(system, times, files, [3]))
+    np.testing.assert_allclose(found[0], looped(system, times, files, 3).paths, rtol=1e-9)
+
+
 def system_of_every_kind(link_s):
     """Rows of several lengths, a row read whole, a write, sizes, constant delays, chunks served together."""
     system = make_system(

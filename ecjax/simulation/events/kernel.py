@@ -394,7 +394,7 @@ def run(system, counts, times, files, first, seed, settings, state, until):
                     law, chunks, size = entry_law[entry], entry_chunks[entry], chunk_bytes[file]
                     drawn = streams.stream(service_key, number[taker] * nodes + node)
                     kind = int(table[law, laws.KIND])
-                    if kind in (laws.EMPIRICAL, laws.STALLED) or chunks > 1:
+                    if kind >= laws.EMPIRICAL or chunks > 1:
                         work = _service(table, samples, law, size, chunks, drawn)
                     else:  # in line without arrays as arguments, which would be counted as referred to: 25 ns
                         work = table[law, laws.OFFSET] + table[law, laws.OFFSET_PER_BYTE] * size

@@ -16,9 +16,7 @@ from ecjax.tables.importers.clock import TIED
 from ecjax.tables.requests import TraceRequests
 from ecjax.units import bytes_text, time_text
 from ecjax.validation.halves import service_times
-from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tail_misfit
-
-_TAILS_APART = 1.25  # factor, of 99 % quantiles
+from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tail_misfit, tails_apart
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _say_relation(fit: ServiceLaws, samples: Samples, names: list[Any]) -> None:
     if misfit is None:
         return
     node, size, measured, law = misfit
-    if not 1 / _TAILS_APART < law / measured < _TAILS_APART:
+    if tails_apart(misfit):
         log.warning(
             "service=empirical: at node %s 1 %% of the services of chunks of %s take more than %s in the log, and by "
             "that %s: tails of latencies may be as far off",

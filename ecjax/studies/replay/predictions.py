@@ -17,7 +17,7 @@ from ecjax.queueing import waiting
 from ecjax.queueing.channels import delay_over_channels
 from ecjax.queueing.condense import condense
 from ecjax.queueing.earlier_bounds import forks_bound, split_merge_bound
-from ecjax.simulation.laws import EXPONENTIAL, KIND, STALLED
+from ecjax.simulation.laws import EXPONENTIAL, KIND, WITH_STALLS
 from ecjax.studies.replay.operating_point import OperatingPoint
 
 PREDICTABLE = ("probabilistic", "uniform", "proportional")
@@ -183,7 +183,7 @@ def _earlier_bounds(at: OperatingPoint) -> list[Latencies]:
     """
     problem, plan, table = at.problem, at.plan, at.laws.table
     k, size = np.unique(np.asarray(problem.files.k)), np.unique(np.asarray(problem.files.chunk_bytes))
-    stalled = table[0, KIND] == STALLED
+    stalled = table[0, KIND] in WITH_STALLS
     alike = not stalled and len(k) == 1 and len(size) == 1 and np.all(table == table[0]) and plan.stored.all()
     other_work = problem.writes is not None or np.any(np.asarray(problem.nodes.background))
     if not alike or plan.per_node > 1 or other_work:

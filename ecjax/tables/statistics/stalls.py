@@ -34,7 +34,11 @@ def stalls(law: tuple[float, float], measured: tuple[float, float]) -> tuple[flo
 
 
 def stalling_law(
-    sizes: np.ndarray, counts: np.ndarray, kept: tuple[np.ndarray, np.ndarray], measured: tuple[float, float]
+    sizes: np.ndarray,
+    counts: np.ndarray,
+    kept: tuple[np.ndarray, np.ndarray],
+    measured: tuple[float, float],
+    least_misfit: float = SECOND_MISFIT,
 ) -> tuple[AffineLaw, float, float]:
     """Affine law, and probability and time (s) of the stalls beside it; 0, 0 where the law alone is near the log.
 
@@ -45,6 +49,7 @@ def stalling_law(
         counts: delays behind each.
         kept: means and deviations (s) of each without the worst 10 %.
         measured: mean (s) and second moment (s^2) of all delays.
+        least_misfit: factor that the law's second moment has to be short by.
 
     Returns:
         The law (``NO_LAW`` as ``fit_affine`` has it), p, T.
@@ -52,7 +57,7 @@ def stalling_law(
     law, probability, time = fit_affine(sizes, counts, *kept), 0.0, 0.0
     if math.isnan(law.delta_s) or math.isnan(law.psi_s_per_byte):
         return law if not math.isnan(law.delta_s) else NO_LAW, 0.0, 0.0
-    if not measured[1] > SECOND_MISFIT * law_moments(law, sizes, counts)[1]:
+    if not measured[1] > least_misfit * law_moments(law, sizes, counts)[1]:
         return law, 0.0, 0.0
     alone = law
     for _ in range(_ROUNDS):
