@@ -13,7 +13,7 @@ from ecjax.queueing.tail import TailBound
 from ecjax.queueing.workload import Workload
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
-from ecjax.validation.service import size_classes
+from ecjax.validation.relations import size_classes
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own
 _MOST_FILES = 1000
