@@ -108,7 +108,8 @@ def test_small_reads_larger_than_a_chunk_take_several(tmp_path, stripe_unit):
 
 
 def test_of_copies_every_node_is_a_queue_of_its_own(tmp_path):
-    rate, nodes_count, small = 150.0, 6, 0.5
+    # as many nodes and rows of reads as in other tests, so that one compiled program serves both
+    rate, nodes_count, small = 300.0, 12, 0.5
     rows, _ = codes(
         tmp_path, ["2x"], nodes(nodes_count), files(60, rate), groups=64, small_reads=small, afr=1e-6
     )
