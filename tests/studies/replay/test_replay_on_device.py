@@ -1,5 +1,7 @@
 """Replays by JAX's device: the same tables as by processors, and what it cannot replay stays with those."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -9,6 +11,7 @@ from rich.console import Console
 
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
@@ -42,10 +45,21 @@ def written(folder):
     return {"nodes": str(folder / "nodes.parquet"), "files": str(folder / "files.parquet")}
 
 
-def replayed(out, device, planning=None, **values):
+def planning(**values):
     cluster = ClusterOptions(hardware="tahoe", files=24, load=0.6, nodes_per_site=3)
-    plan = OptimizeOptions(**({"theta": [10.0], "figures": [], "cluster": cluster} | (planning or {})))
-    usual = {"requests": 3000, "replications": 3, "figures": [], "estimate": False, "planning": plan}
+    return OptimizeOptions(**({"theta": [10.0], "figures": [], "cluster": cluster} | values))
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    """The plan that most tests replay, made once."""
+    out = str(tmp_path_factory.mktemp("plan") / "out")
+    assert optimize_study(replace(planning(), out=out, estimate=False), QUIET) == 0
+    return out
+
+
+def replayed(out, device, **values):
+    usual = {"requests": 3000, "replications": 3, "figures": [], "estimate": False}
     assert replay_study(ReplayOptions(out=str(out), device=device, **(usual | values)), QUIET) == 0
     return read_results(out, "runs")
 
@@ -73,32 +87,35 @@ def compare(mine: pd.DataFrame, theirs: pd.DataFrame) -> None:
     ],
     ids=["as planned", "gamma laws in bursts", "client links"],
 )
-def test_both_give_the_same_tables(tmp_path, values):
-    by_host = replayed(tmp_path / "host", "host", **values)
-    by_device = replayed(tmp_path / "jax", "jax", **values)
+def test_both_give_the_same_tables(plan, tmp_path, values):
+    by_host = replayed(tmp_path / "host", "host", plan=plan, **values)
+    by_device = replayed(tmp_path / "jax", "jax", plan=plan, **values)
     compare(by_device[RESULTS], by_host[RESULTS])
     for name in DATASETS:
         compare(read_results(tmp_path / "jax", name), read_results(tmp_path / "host", name))
 
 
 def test_writes_and_background_work_arrive_there_too(tmp_path):
-    planning = written(tmp_path) | {"cluster": ClusterOptions()}
-    by_host, by_device = (replayed(tmp_path / name, name, planning) for name in ("host", "jax"))
+    made_now = planning(**written(tmp_path), cluster=ClusterOptions())
+    by_host = replayed(tmp_path / "host", "host", planning=made_now)
+    by_device = replayed(tmp_path / "jax", "jax", plan=str(tmp_path / "host" / "planning"))
     compare(by_device[RESULTS], by_host[RESULTS])
     for name in DATASETS:
         compare(read_results(tmp_path / "jax", name), read_results(tmp_path / "host", name))
 
 
-def test_fewer_replications_at_a_time_are_the_same(tmp_path, monkeypatch):
-    whole = replayed(tmp_path / "whole", "jax")
+def test_fewer_replications_at_a_time_are_the_same(plan, tmp_path, monkeypatch):
+    whole = replayed(tmp_path / "whole", "jax", plan=plan)
     monkeypatch.setattr("ecjax.studies.replay.simulation.usable_bytes", lambda: 1.0)
-    assert replayed(tmp_path / "none", "jax")["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
+    none = replayed(tmp_path / "none", "jax", plan=plan)
+    assert none["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
     monkeypatch.setattr("ecjax.studies.replay.simulation.Simulation.lanes_on_device", lambda *_: 2)
-    assert replayed(tmp_path / "two", "jax")["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
+    two = replayed(tmp_path / "two", "jax", plan=plan)
+    assert two["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
 
 
-def test_policies_that_look_at_queues_are_replayed_by_processors(tmp_path):
-    values = {"policy": ["least_loaded", "fork_join"], "queue": ["fcfs"]}
+def test_policies_that_look_at_queues_are_replayed_by_processors(plan, tmp_path):
+    values = {"plan": plan, "policy": ["least_loaded", "fork_join"], "queue": ["fcfs"]}
     by_device = replayed(tmp_path / "jax", "jax", **values)
     assert set(by_device["device"]) == {"cpu"}
     np.testing.assert_array_equal(
@@ -112,4 +129,4 @@ def test_on_processors_alone_nothing_is_given_to_jax(tmp_path, monkeypatch):
 
     name = "ecjax.studies.replay.simulation.Simulation.replications_on_device"
     monkeypatch.setattr(name, refuse)
-    assert list(replayed(tmp_path, "auto")["status"]) == ["ok"]
+    assert list(replayed(tmp_path, "auto", planning=planning())["status"]) == ["ok"]
