@@ -113,20 +113,20 @@ def _node_minimum(chunks, j, most, prices, corners, close, least):
     region, beyond = region_of(node, node.moments, node.moments, close, more)
     low[:] = min(beyond, 0.0)
     _better(node, kinds, corners, search, upper)
-    # cells, how and from where they go on, and the least of their bounds: infinite for those that are done
+    # cells, how and from where they go on, the least of their bounds, and a heap of those that are not done
     bounds = np.empty((_MOST_CELLS + 2, ends))
     cells, ahead = np.empty((_MOST_CELLS + 2, 4)), np.empty((_MOST_CELLS + 2, 3), np.int64)
-    key = np.full(_MOST_CELLS + 2, np.inf)
+    key, heap = np.empty(_MOST_CELLS + 2), np.empty(_MOST_CELLS + 2, np.int64)
     cells[0] = region
     ahead[0, 0] = _bound(node, kinds, region, corners, close, search, upper, bounds[0])
     ahead[0, 1:] = search.program.basis
     key[0] = bounds[0].min()
-    made = 1
-    while True:
-        first = np.argmin(key[:made])
-        if key[first] == np.inf:
-            break
-        key[first] = np.inf
+    heap[0] = 0
+    made = waiting = 1
+    while waiting and key[heap[0]] < np.inf:
+        first = heap[0]
+        waiting -= 1
+        _sink(key, heap, waiting, heap[waiting])
         if made + 2 > _MOST_CELLS or np.all(bounds[first] >= upper - close):
             low = np.minimum(low, bounds[first])
             continue
@@ -137,10 +137,41 @@ def _node_minimum(chunks, j, most, prices, corners, close, least):
             ahead[made, 1:] = search.program.basis
             cells[made] = half
             key[made] = bounds[made].min()
+            _rise(key, heap, waiting, made)
+            waiting += 1
             made += 1
     for c in range(count):
         least[columns[c]] = search.best[c]
     return low, made
+
+
+@njit(inner=True)
+def _before(key, cell, other):
+    """Whether a cell comes off the heap before another: of equal ones the older."""
+    return key[cell] < key[other] or (key[cell] == key[other] and cell < other)
+
+
+@njit(inner=True)
+def _rise(key, heap, place, cell):
+    """Put a cell on the heap, at its end or further up."""
+    while place > 0 and _before(key, cell, heap[(place - 1) // 2]):
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = cell
+
+
+@njit(inner=True)
+def _sink(key, heap, count, cell):
+    """Put a cell on the heap, of so many, in place of the first or further down."""
+    place, below = 0, 1
+    while below < count:
+        if below + 1 < count and _before(key, heap[below + 1], heap[below]):
+            below += 1
+        if not _before(key, heap[below], cell):
+            break
+        heap[place] = heap[below]
+        place, below = below, 2 * below + 1
+    heap[place] = cell
 
 
 @njit(inner=True, error_model="numpy")
