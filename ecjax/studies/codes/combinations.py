@@ -54,9 +54,9 @@ def class_rows(case: Case, rows: Sequence[Row]) -> list[Row]:
 
 def _latencies(row: Row, at: int) -> Row:
     columns: Row = {}
-    for state in ("healthy", "down"):
-        pair = row[f"class_{state}"][at] if f"class_{state}" in row else (None, None)
-        columns |= {f"{state}_mean_s": pair[0], f"{state}_p99_s": pair[1]}
+    for name in ("healthy", "down", "small_healthy", "small_down"):
+        pair = row[f"class_{name}"][at] if f"class_{name}" in row else (None, None)
+        columns |= {f"{name}_mean_s": pair[0], f"{name}_p99_s": pair[1]}
     return columns
 
 
@@ -168,11 +168,12 @@ def _row(
         enough = row["nines"] >= options.durability_nines and (
             options.max_any_loss is None or row["any_loss_probability"] <= options.max_any_loss
         )
-    for state in ("healthy", "down"):
-        pairs = planned.pop(f"class_{state}", [])
+    for name in ("healthy", "down", "small_healthy", "small_down"):
+        pairs = planned.pop(f"class_{name}", [])
         for what, values in zip(("mean", "p99"), zip(*pairs, strict=True), strict=False):
-            by_name = dict(zip(classes.names, values, strict=True))
-            row[f"class_{state}_{what}_s"] = json.dumps(by_name)
+            if any(value is not None for value in values):
+                by_name = dict(zip(classes.names, values, strict=True))
+                row[f"class_{name}_{what}_s"] = json.dumps(by_name)
     row |= planned
     slowest = row.get("down_p99_s")
     fast = options.max_p99_s is None or (slowest is not None and slowest <= options.max_p99_s)

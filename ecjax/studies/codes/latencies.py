@@ -52,7 +52,7 @@ _STEP = 32  # of the number of kinds of full reads where files are fewer
 _WIDTHS = 16  # reads are computed as if some took a multiple of this: few programs to compile
 _KINDS = (("", "mean"), ("", "p99"), ("small_", "mean"), ("small_", "p99"))
 _BY_CLASS = ("healthy", "down")  # states in which reads of classes are told apart
-APART = tuple(f"class_{state}" for state in _BY_CLASS)
+APART = tuple(f"class_{kind}{state}" for kind in ("", "small_") for state in _BY_CLASS)
 
 Latencies = list[tuple[float | None, float | None]]  # mean and 99 % quantile of groups of reads, s
 
@@ -88,7 +88,8 @@ def latency_columns(
         known: of layouts with the same k's
 
     Returns:
-        columns of a row; where classes are told apart, ``class_STATE``: mean and 99 % quantile of each one's reads.
+        columns of a row; where classes are told apart, ``class_STATE`` and ``class_small_STATE``: mean and 99 %
+        quantile of the full and the small reads of each
     """
     if most_at_site(layout, traffic) is None:
         return {
@@ -128,9 +129,8 @@ def latency_columns(
             for (kind, what), value in zip(_KINDS, (*full, *tiny), strict=True)
         }
         if layout.groups > 1 and name in _BY_CLASS:
-            columns[f"class_{name}"] = [
-                _estimated(state, plan.stored, known, group)[0] for group in range(layout.groups)
-            ]
+            pairs = [_estimated(state, plan.stored, known, group) for group in range(layout.groups)]
+            columns[f"class_{name}"], columns[f"class_small_{name}"] = map(list, zip(*pairs, strict=True))
     return columns | (_no_room(layout, traffic, busiest) if pace == 0 else {})
 
 
@@ -175,7 +175,7 @@ def _loads(problem: Problem, plan: CodePlan, small: ChunkRates) -> np.ndarray:
 
 
 def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None = None) -> Latencies:
-    """Of full reads, of one class or all, and of all other reads, small ones; None where they are not finite."""
+    """Of full reads and of small ones, of one class or all; None where they are not finite."""
     nodes = state.problem.nodes
     service = node_laws(state.laws, nodes.count)
     holds = jnp.asarray(stored, float)
@@ -211,10 +211,11 @@ def _estimate(
     place, rate = sample
     full = Kinds(*(each[place] for each in every_full))._replace(rate=rate)
     of_class = np.repeat(np.arange(len(state.full)), [len(part.rate) for part in state.full])[place]
-    small = state.small
-    every = joined([full, small.direct, drawn(small.wide), drawn(small.degraded)])
+    small, counted = state.small, state.small if which is None else state.small_by_class[which]
+    every = joined([full, counted.direct, drawn(counted.wide), drawn(counted.degraded)])
+    # full reads of other classes are of neither group
     group = np.ones(len(every.rate), int)
-    group[: len(full.rate)] = 0 if which is None else of_class != which
+    group[: len(full.rate)] = 0 if which is None else np.where(of_class == which, 0, 2)
     # one program for all states and classes, and few for all numbers of files
     most = min(_FULL, _STEP * -(-state.problem.files.count // _STEP))
     parts = -(-nodes.count // TOGETHER)

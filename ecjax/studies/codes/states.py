@@ -36,6 +36,7 @@ class State(NamedTuple):
     laws: Laws
     full: list[Kinds]
     small: Small
+    small_by_class: list[Small]  # none where all files are one class
 
 
 class Idle(NamedTuple):
@@ -60,20 +61,20 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     """The states of ``STATES`` in which all files can be read."""
     problem, laws = idle.problem, idle.laws
     full = _by_class(problem, plan.probabilities, layout)
-    small = _small(layout, plan, plan.probabilities, idle.small, np.zeros(problem.nodes.count, bool))
-    healthy = State(problem, laws, full, small)
+    small = _all_small(layout, plan, plan.probabilities, idle.small, np.zeros(problem.nodes.count, bool))
+    healthy = State(problem, laws, full, *small)
     yield "healthy", healthy
     at = np.arange(problem.nodes.count) == idle.busiest
     down = at if traffic.site is None else traffic.site == traffic.site[idle.busiest]
     survivors = plan.stored & ~down
     if np.all(survivors.sum(axis=1) >= layout.k):
         moved = np.asarray(nearest(problem, jnp.asarray(plan.probabilities), jnp.asarray(survivors)))
-        left = _small(layout, plan, moved, idle.small, down)
-        yield "down", State(problem, laws, _by_class(problem, moved, layout), left)
+        left = _all_small(layout, plan, moved, idle.small, down)
+        yield "down", State(problem, laws, _by_class(problem, moved, layout), *left)
     factor = np.where(down, traffic.slow, 1.0)
     service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]
     slowed = replace(problem, nodes=replace(problem.nodes, service=service))
-    yield "slow", State(slowed, laws.slowed(factor), full, small)
+    yield "slow", State(slowed, laws.slowed(factor), full, *small)
     yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
 
 
@@ -85,6 +86,17 @@ def direct_reads(plan: CodePlan, small: ChunkRates) -> np.ndarray:
 def by_size(reads: np.ndarray, small: ChunkRates) -> np.ndarray:
     """Sums over the files whose small reads have chunks of each size, (S, m)."""
     return np.stack([reads[small.of == index].sum(axis=0) for index in range(len(small.sizes))])
+
+
+def _all_small(
+    layout: Layout, plan: CodePlan, probabilities: np.ndarray, small: ChunkRates, down: np.ndarray
+) -> tuple[Small, list[Small]]:
+    """Small reads of all files, and of those of each class where there are several."""
+    every = _small(layout, plan, probabilities, small, down)
+    if layout.groups == 1:
+        return every, []
+    rates = (np.where(layout.group == group, small.rate, 0.0) for group in range(layout.groups))
+    return every, [_small(layout, plan, probabilities, small._replace(rate=rate), down) for rate in rates]
 
 
 def _small(

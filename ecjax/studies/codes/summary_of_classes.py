@@ -51,6 +51,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
             least=("of\nbytes", "files"),
             dataset="class_codes",
         )
+        _show_small(class_codes, unit, console)
     classes = " / ".join(json.loads(combinations["codes"].iloc[0]))
     print_table(
         console,
@@ -83,6 +84,29 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
         words=("codes", "take"),
         least=("n/k", "front"),
         dataset="combinations",
+    )
+
+
+def _show_small(class_codes: pd.DataFrame, unit: Unit, console: Console) -> None:
+    """Small reads by class, where there are any."""
+    some = class_codes[class_codes["small_healthy_mean_s"].notna()]
+    if some.empty:
+        return
+    print_table(
+        console,
+        f"small reads of each class, if all files had that code, mean/99 % quantile, {unit.name}",
+        ["class", "code", "healthy", "node\ndown"],
+        [
+            [
+                row["service_class"],
+                row["code"],
+                _pair(row, "small_healthy", unit),
+                _pair(row, "small_down", unit),
+            ]
+            for row in some.to_dict("records")
+        ],
+        words=("class", "code"),
+        dataset="class_codes",
     )
 
 

@@ -131,6 +131,10 @@ TABLES = job_tables(
         Column("healthy_p99_s", FLOAT, "s", "expected 99 % quantile of them"),
         Column("down_mean_s", FLOAT, "s", "the mean with busiest_node down, or its domain"),
         Column("down_p99_s", FLOAT, "s", "the 99 % quantile then"),
+        Column("small_healthy_mean_s", FLOAT, "s", "expected mean of its small reads; null: it has none"),
+        Column("small_healthy_p99_s", FLOAT, "s", "expected 99 % quantile of them"),
+        Column("small_down_mean_s", FLOAT, "s", "the mean with busiest_node down, or its domain"),
+        Column("small_down_p99_s", FLOAT, "s", "the 99 % quantile then"),
         Column("status", STRING, "", "that of the candidate"),
     ),
     combinations=(
@@ -161,6 +165,12 @@ TABLES = job_tables(
         Column("class_healthy_p99_s", STRING, "", "JSON: expected 99 % quantile of them, s"),
         Column("class_down_mean_s", STRING, "", "JSON: the mean with busiest_node down, or its domain, s"),
         Column("class_down_p99_s", STRING, "", "JSON: the 99 % quantile then, s"),
+        Column("class_small_healthy_mean_s", STRING, "", "JSON: the same of small reads"),
+        Column("class_small_healthy_p99_s", STRING, "", "JSON: the 99 % quantile of these, s"),
+        Column(
+            "class_small_down_mean_s", STRING, "", "JSON: their mean with busiest_node down, or its domain, s"
+        ),
+        Column("class_small_down_p99_s", STRING, "", "JSON: the 99 % quantile then, s"),
         Column("max_load", FLOAT, "", "largest load of a node, all up and nothing under repair"),
         Column("busiest_node", STRING, "", "the node that has it"),
         Column("gap", FLOAT, "", "of the plan of all classes together, as in codes"),
