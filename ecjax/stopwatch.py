@@ -67,6 +67,7 @@ class Stopwatch:
 
 
 _RUNNING: list[Stopwatch] = []
+_ENDED: list[float] = []  # time.time() of the last command of a sweep that has ended
 
 
 def compiled(seconds: float) -> None:
@@ -74,6 +75,16 @@ def compiled(seconds: float) -> None:
     ended = time.perf_counter()
     for stopwatch in list(_RUNNING):
         stopwatch.hear(ended - seconds, ended)
+
+
+def command_ended() -> None:
+    """The next command of this process is waited for from now on."""
+    _ENDED[:] = [time.time()]
+
+
+def waited_since() -> float | None:
+    """``time.time()`` when the command before this one ended, in the same process; None where it is the first."""
+    return _ENDED[0] if _ENDED else None
 
 
 def covered(intervals: Iterable[tuple[float, float]], began: float, ended: float) -> float:

@@ -6,6 +6,7 @@ no second package.
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +27,7 @@ Plugins.instance()
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # noqa: E402
 
 MODULE = "hydra_plugins.ecjax_sweeps"
+MISTAKE = 2  # exit code of a job that the user has made a mistake in
 
 RunJobs = Callable[[list[list[str]], list[str], int], list[Any]]
 
@@ -79,10 +81,39 @@ class ListSweeper(BasicSweeper):
                     f"{override.get_key_element()}: found an interval; allowed: values, as in 1,2 or range(1,3), or a "
                     "sweeper that chooses values, as in hydra/sweeper=optuna"
                 )
-        return super().sweep(arguments)
+        assert self.config is not None
+        kept = _Kept(Path(str(self.config.hydra.sweep.dir)))
+        try:
+            rounds = super().sweep(arguments)
+        except UserError:
+            kept.clear()
+            raise
+        if all(job.return_value == MISTAKE for jobs in rounds for job in jobs):
+            kept.clear()
+        return rounds
 
     def validate_batch_is_legal(self, batch: Sequence[Sequence[str]]) -> None:
         """Nothing: the launcher composes and checks before it starts anything."""
+
+
+class _Kept:
+    """What Hydra keeps of a sweep goes where nothing else came of it.
+
+    Args:
+        folder: that Hydra keeps it in.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        above = [folder, *folder.parents]
+        self._folder, self._made = folder, [each for each in above if not each.exists()]
+
+    def clear(self) -> None:
+        """Take away the folders that were made, if there is but Hydra's own file."""
+        with suppress(OSError):
+            if self._made and [each.name for each in self._folder.iterdir()] == ["multirun.yaml"]:
+                (self._folder / "multirun.yaml").unlink()
+                for each in self._made:
+                    each.rmdir()
 
 
 def register(run_jobs: RunJobs) -> None:

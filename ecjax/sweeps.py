@@ -23,6 +23,10 @@ from ecjax.jobs_index import GROUPS, Job, choices, folder
 from ecjax.merged_jobs import Group, merged
 from ecjax.options import Listed, Rule, Special, rule_of, shown
 from ecjax.progress import overall
+from ecjax.stopwatch import command_ended
+
+_MISTAKE = 2  # exit code of a job that the user has made a mistake in
+_SHOWN = 5  # jobs that are named
 
 
 class Returned(NamedTuple):
@@ -67,6 +71,11 @@ def _without_glob(job: Job, text: str, folders: Sequence[Path]) -> str:
         return text
     own = choices(job.name, key) if key in GROUPS else _names(folder("conf"), key)
     names = sorted({*own, *(name for each in folders for name in _names(each, key))})
+    if not names:
+        raise UserError(
+            f"{key}: found {text.partition('=')[2]}; allowed: values, as in {key}=a,b (glob is for names of files, as "
+            "in experiment=glob(*))"
+        )
     found = pattern.filter(names)
     if not found:
         raise UserError(
@@ -174,23 +183,28 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
     Raises:
         UserError: an option of one has a value that is not allowed: nothing was started; or there is no such column.
     """
+    from ecjax.tables.folder import kept, location  # not for every command
+
     commands, module, codes = _commands(job, jobs), load_job(job), dict[int, int]()
     programs = "one command" if len(commands) == 1 else f"{len(commands)} commands"
     log.info("%s: sweep of %d jobs from job %d, as %s", job.name, len(jobs), first, programs)
     several = len(commands) > 1
     bar = overall(f"{job.name}: jobs of the sweep", len(jobs)) if several else nullcontext(_nothing)
-    with kept_engines(), bar as advance:
+    folders = list(dict.fromkeys(cfg.out for _, cfg in commands))
+    with kept(map(location, folders)), kept_engines(), bar as advance:
         for number, (group, cfg) in enumerate(commands, 1):
             if several:
                 log.info("command %d of %d: %s", number, len(commands), " ".join(_words_of(group)))
-            try:
-                code = module.run(cfg)
-            except UserError as error:
-                print(f"ecjax: {error}", file=sys.stderr)
-                code = 2
-            codes |= dict.fromkeys(group.jobs, code)
+            codes |= _codes(job, jobs, module, group, cfg)
+            command_ended()
             advance(len(group.jobs))
-    folders = list(dict.fromkeys(cfg.out for _, cfg in commands))
+    mistaken = [number for number, code in sorted(codes.items()) if code == _MISTAKE]
+    if mistaken and len(jobs) > 1:
+        changed = _differing(jobs)
+        first_few = "; ".join(" ".join(changed[number]) for number in mistaken[:_SHOWN])
+        more = "; ..." if len(mistaken) > _SHOWN else ""
+        line = f"ecjax: {len(mistaken)} of {len(jobs)} jobs of the sweep have a mistake: {first_few}{more}"
+        print(line, file=sys.stderr)
     if several:
         log.info("runs of the whole sweep: ecjax show %s", " ".join(folders))
     worst = max(codes.values())
@@ -201,6 +215,34 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
         for number, words in enumerate(jobs)
     ]
     return Returned([values[0] if len(columns) == 1 else tuple(values) for values in means], worst)
+
+
+def _codes(
+    job: Job, jobs: list[list[str]], module: ModuleType, group: Group, cfg: DictConfig
+) -> dict[int, int]:
+    """Run a command; exit codes by job. One with a mistake does not take the others of its command with it."""
+    try:
+        return dict.fromkeys(group.jobs, module.run(cfg))
+    except UserError as error:
+        if len(group.jobs) == 1:
+            print(f"ecjax: {error}", file=sys.stderr)
+            return {group.jobs[0]: _MISTAKE}
+    codes, said = dict[int, int](), set[str]()
+    for number in group.jobs:  # nothing was computed: what is the matter is the matter before
+        try:
+            codes[number] = module.run(_checked_group(job, Group(jobs[number], {}, [number])))
+        except UserError as error:
+            codes[number] = _MISTAKE
+            if str(error) not in said:
+                print(f"ecjax: {error}", file=sys.stderr)
+            said.add(str(error))
+    return codes
+
+
+def _differing(jobs: list[list[str]]) -> list[list[str]]:
+    """Of each job the overrides that not all have."""
+    alike = set(jobs[0]).intersection(*jobs)
+    return [[text for text in words if text not in alike and not is_hydras(text)] for words in jobs]
 
 
 def _nothing(items: float) -> None:

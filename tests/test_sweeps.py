@@ -5,6 +5,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from filelock import FileLock, Timeout
 
 from ecjax import hydra_run, sweeps
 from ecjax.composing import composed, load_job
@@ -15,7 +16,9 @@ from ecjax.jobs_index import GROUPS, JOBS, choices, folder
 from ecjax.merged_jobs import merged
 from ecjax.options import checked
 from ecjax.studies.schedule import run as schedule_run
+from ecjax.studies.schedule.tables import TABLES as SCHEDULE
 from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
 
 JOB = JOBS["schedule"]
 SMALL = ["scheduler=fair", "sources=random", "generate.requests=20", "figures=[]", "seeds=1"]
@@ -154,6 +157,42 @@ def test_a_mistake_in_one_command_costs_no_other(tmp_path, capsys):
     assert math.isnan(returned.values[0]) and returned.values[1] > 0
 
 
+def test_a_mistake_in_one_value_of_a_list_costs_no_other(tmp_path, capsys):
+    words = ["-m", "policy=lru", "capacity=50", "fail=null,atlantis,null", "reads=2000", "figures=[]"]
+    assert hydra_run.run_job(JOBS["cache"], [*words, f"out={tmp_path}/out"]) == 2
+    error = capsys.readouterr().err
+    assert sum(line.startswith("ecjax: ") and "found" in line for line in error.splitlines()) == 1
+    assert "ecjax: 1 of 3 jobs of the sweep have a mistake: fail=atlantis" in error
+    assert read_results(tmp_path / "out", "runs")["status"].tolist() == ["ok"]
+
+
+def test_a_sweep_of_mistakes_leaves_nothing(tmp_path, capsys):
+    words = ["-m", *SMALL, "trace=nowhere.parquet,elsewhere.parquet", f"out={tmp_path}/out"]
+    assert hydra_run.run_job(JOB, words) == 2
+    assert "2 of 2 jobs of the sweep have a mistake" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sweep_has_its_folder_between_its_commands_too(tmp_path, monkeypatch):
+    jobs = [[*SMALL, f"generate.servers={servers}", f"out={tmp_path}/out"] for servers in (20, 30)]
+    other, there = FileLock(tmp_path / "out" / ".lock", blocking=False), []
+
+    def run(cfg):
+        with pytest.raises(Timeout):
+            other.acquire()
+        with ResultStore(cfg.out, SCHEDULE, {}):  # this process may write
+            there.append(cfg.generate.servers)
+        with pytest.raises(Timeout):
+            other.acquire()
+        return 0
+
+    monkeypatch.setattr(sweeps, "load_job", lambda job: SimpleNamespace(run=run))
+    assert sweeps.run_jobs(JOB, jobs, [], 0).values == [0, 0] and there == [20, 30]
+    (tmp_path / "out").mkdir(exist_ok=True)
+    other.acquire()
+    other.release()
+
+
 def test_nothing_starts_where_a_job_has_a_value_that_is_not_allowed(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(UserError, match="seeds"):
@@ -194,6 +233,10 @@ def test_names_of_studies_that_a_pattern_stands_for(study):
     assert sweeps.without_globs(JOB, ["engine=glob(*)"], []) == ["engine=cluster,ray,serial"]
     with pytest.raises(UserError, match=r"experiment: found glob\(jlcm\*\); allowed: some of coflow"):
         sweeps.without_globs(JOB, ["experiment=glob(jlcm*)"], folders)
+    with pytest.raises(
+        UserError, match=r"scheduler: found glob\(v\*\); allowed: values, as in scheduler=a,b"
+    ):
+        sweeps.without_globs(JOB, ["scheduler=glob(v*)"], folders)
 
 
 def test_hydras_own_files_are_here_where_out_is_in_an_object_store(tmp_path, monkeypatch):

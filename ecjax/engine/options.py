@@ -50,7 +50,11 @@ class EngineOptions:
         "GPUs that each takes (0.5: half of one); default: 1 where there are any and the job gains from them, else 0",
         Special("0, a part of 1 (0.01 at least), or a whole number", _part),
     )
-    retries: int = option(2, "how often a run is tried again that was lost with its worker or node", Whole(0))
+    retries: int = option(
+        2,
+        "how often a run is tried again that was lost with its worker or node (batches are halved, too)",
+        Whole(0),
+    )
 
     def completed(self) -> "EngineOptions":
         """These options, if they go together.

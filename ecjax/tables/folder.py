@@ -3,9 +3,9 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
@@ -18,6 +18,8 @@ from ecjax.errors import UserError
 from ecjax.tables.remote import RemotePath
 
 _TEMPORARY, _LOCK = ".tmp", ".lock"
+_LOGS = "logs"  # where Hydra keeps what it was told of a sweep
+_KEPT: set[Path] = set()  # folders that this process has between its commands, too
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FEW, _WRITES, _REQUESTS = 8, 4, 16
 
@@ -160,18 +162,35 @@ def each(function: Callable[[_Item], _Result], items: Collection[_Item], folder:
         yield from pool.map(function, items)
 
 
+@contextmanager
+def kept(folders: Iterable[Path]) -> Iterator[None]:
+    """Within the block this process has the folders, also between the commands that write to them.
+
+    Raises:
+        UserError: another process has one of them.
+    """
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(folders):
+            lock = FolderLock(folder)
+            lock.acquire()
+            stack.callback(lock.release)
+            if is_local(folder):
+                _KEPT.add(folder.absolute())
+                stack.callback(_KEPT.discard, folder.absolute())
+        yield
+
+
 class FolderLock:
     """Lets one process at a time have a folder of this machine; in an object store it does nothing.
 
     Args:
-        folder: what is locked.
+        folder: what is locked. One that is ``kept`` by this process is locked already.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._made = folder, False
-        self._lock = (
-            FileLock(folder / _LOCK, blocking=False, thread_local=False) if is_local(folder) else None
-        )
+        self._folder, self._made, self._new = folder, False, False
+        here = is_local(folder) and folder.absolute() not in _KEPT
+        self._lock = FileLock(folder / _LOCK, blocking=False, thread_local=False) if here else None
 
     def acquire(self) -> None:
         """Make the folder, if absent, and lock it.
@@ -181,7 +200,7 @@ class FolderLock:
         """
         if self._lock is None:
             return
-        self._made = not self._folder.exists()
+        self._made, self._new = not self._folder.exists(), not (self._folder / _LOCK).exists()
         make_folder(self._folder)
         try:
             self._lock.acquire()
@@ -193,11 +212,13 @@ class FolderLock:
         """Give it back; a folder that was made for it and holds nothing else goes."""
         if self._lock is None:
             return
-        if self._made and [each.name for each in self._folder.iterdir()] == [_LOCK]:
+        names = {each.name for each in self._folder.iterdir()}
+        if self._new and names <= {_LOCK, _LOGS}:
             # nothing was written: as if it had never been
             with suppress(OSError):
                 (self._folder / _LOCK).unlink()
-                self._folder.rmdir()
+                if self._made and names == {_LOCK}:
+                    self._folder.rmdir()
         self._lock.release()
 
 

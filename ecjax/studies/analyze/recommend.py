@@ -15,7 +15,7 @@ _DESCRIBED = "{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20
 
 
 def recommend(
-    runs: pd.DataFrame, tables: dict[str, pa.Table], options: AnalyzeOptions
+    runs: pd.DataFrame, tables: dict[str, pa.Table], options: AnalyzeOptions, several: bool = False
 ) -> Recommendation | None:
     """The next command for this log, and what its nodes show; None where it was not analysed.
 
@@ -23,24 +23,37 @@ def recommend(
         runs: the row of the ``runs`` dataset.
         tables: result tables by name.
         options: of the study.
+        several: whether ``out`` holds more logs than this, so that files of it are to be named.
     """
     traces = tables["traces"].to_pylist() if "traces" in tables else []
     if not traces or "files" not in tables:
         return None
-    next_, nodes = word(options.out), tables.get("nodes")
+    nodes, run = tables.get("nodes"), str(runs["run_id"].iloc[0])
+    if options.write is not None and not {"files", "nodes"} <= set(options.write):
+        return Recommendation(f"{_known(nodes)}{_bursts(tables)}", run, "")
     advised = (("k", " k=4"), ("min_extra_chunks", " min_extra_chunks=2"))
     more = "".join(words for name, words in advised if _lacks(tables["files"], name))
     bursty = burstier_scale(tables) is not None
-    by_log = f" objective=trace trace={next_}"
-    if nodes is None:
-        files = by_log if bursty else f" files={word(f'{options.out}/files')}"
-        command = f"ecjax optimize{files} nodes='{_DESCRIBED}'{more}"
-        known = "The log says what is read, not how fast the nodes are: describe yours."
-        sentence = f"{known}{_bursts(tables)} Next: {command}"
+    name = f"/{runs['batch_id'].iloc[0]}.parquet" if several else ""
+    files, here = f" files={word(f'{options.out}/files{name}')}", f" {word(options.out)}"
+    log = options.trace if several else options.out
+    by_log = f" objective=trace trace={word(log)}"
+    if several:
+        inputs = files + (by_log if bursty else "")
+        inputs += "" if nodes is None else f" nodes={word(f'{options.out}/nodes{name}')}"
+    elif nodes is None:
+        inputs = by_log if bursty else files
     else:
-        command = f"ecjax optimize{by_log if bursty else f' {next_}'}{more}"
-        sentence = f"{_busiest(nodes.to_pylist())}{_bursts(tables)} Next: {command}"
-    return Recommendation(sentence, runs["run_id"].iloc[0], "")
+        inputs = by_log if bursty else here
+    described = f" nodes='{_DESCRIBED}'" if nodes is None else ""
+    sentence = f"{_known(nodes)}{_bursts(tables)} Next: ecjax optimize{inputs}{described}{more}"
+    return Recommendation(sentence, run, "")
+
+
+def _known(nodes: pa.Table | None) -> str:
+    if nodes is None:
+        return "The log says what is read, not how fast the nodes are: describe yours."
+    return _busiest(nodes.to_pylist())
 
 
 def _lacks(files: pa.Table, name: str) -> bool:

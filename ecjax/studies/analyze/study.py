@@ -27,7 +27,8 @@ from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace
 from ecjax.tables.read import read_input
 from ecjax.tables.recommendation import Recommendation
-from ecjax.tables.results import read_run
+from ecjax.tables.result_schemas import RUNS
+from ecjax.tables.results import read_arrow, read_run
 
 _VERSION = 2  # 2: ties are spread, blocks begun and requests sampled by hashes
 
@@ -48,7 +49,8 @@ def analyze_study(options: AnalyzeOptions, console: Console) -> int:
         show(runs, tables, console, options.out)
         if options.figures:
             draw(options.out, {name: table.to_pandas() for name, table in tables.items()}, console)
-        return recommend(runs, tables, options)
+        several = read_arrow(options.out, RUNS, ["run_id"]).num_rows > 1
+        return recommend(runs, tables, options, several)
 
     return run_study(TABLES, options, partial(_work, options, computed), present, console)
 

@@ -16,6 +16,7 @@ from ecjax.compiling import Compilation, announced
 from ecjax.console import OutputMode, conclude, log, output_mode, taken_remarks
 from ecjax.engine import Engine, EngineOptions, open_engine
 from ecjax.status import Status
+from ecjax.stopwatch import waited_since
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
 from ecjax.studies.spine.sentences import word
@@ -237,7 +238,7 @@ def say_charts(out: str) -> None:
 
 def say_seconds(compilation: Compilation) -> None:
     """Say how long the user has waited since the command began, and for which part a compiler is to blame."""
-    seconds = time.time() - psutil.Process().create_time()
+    seconds = time.time() - (waited_since() or psutil.Process().create_time())
     of_it = f", {compilation.seconds:.1f} s of it compiling" if compilation.seconds >= 0.1 else ""
     log.info("took %.1f s%s", seconds, of_it)
 

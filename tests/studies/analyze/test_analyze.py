@@ -1,5 +1,6 @@
 import io
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -316,6 +317,25 @@ def stalling_log(share, stall_s):
         "finish_s": arrival + service,
     }
     return log, service
+
+
+def test_the_next_command_names_files_where_there_are_several_logs(tmp_path):
+    def next_words(out):
+        sentence = json.loads((out / "recommended.json").read_text())["sentence"]
+        return shlex.split(sentence.partition("Next: ")[2])
+
+    for name, size in (("one", 100.0), ("two", 300.0)):
+        log = chunk_log(bytes=[size] * 6)
+        pq.write_table(pa.table(log), tmp_path / f"{name}.parquet")
+        run(tmp_path / f"{name}.parquet", tmp_path / "out")
+        if name == "one":
+            assert next_words(tmp_path / "out")[:3] == ["ecjax", "optimize", str(tmp_path / "out")]
+    named = dict(word.split("=", 1) for word in next_words(tmp_path / "out")[2:])
+    for table in ("files", "nodes"):
+        assert len(read_input(named[table], table))
+    # nothing to plan with is written: no command that would fail
+    run(tmp_path / "one.parquet", tmp_path / "rows", write=["runs"])
+    assert next_words(tmp_path / "rows") == []
 
 
 def test_stalls_are_part_of_the_law(tmp_path):
