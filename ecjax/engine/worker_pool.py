@@ -24,6 +24,7 @@ log = logging.getLogger("ecjax")
 
 _RECOUNT_S = 10.0
 _PATIENCE_S = 600.0  # for the first worker: a cluster that grows has to start a node
+_SAID_S = 10.0  # without a worker: why is said then
 _FAILED_STARTS = 4  # one after another; what they lack (memory, say) may come back
 _LONGEST_PAUSE_S = 20.0
 
@@ -86,6 +87,7 @@ class WorkerPool:
         self._failed_starts = 0  # one after another
         self._next_start = 0.0  # not before
         self._alone_since = time.monotonic()  # without a worker that is ready
+        self._said = False  # that no node has room
         self.workers: list[RemoteWorker] = []
         if options.address is None and self._places() == 0:
             raise UserError(
@@ -162,6 +164,14 @@ class WorkerPool:
                 f"{_PATIENCE_S:g} s; the cluster has {_amounts(ray.cluster_resources())}, of which "
                 f"{_amounts(ray.available_resources())} are free"
             )
+        elif not self.ready and not self._said and time.monotonic() - self._alone_since > _SAID_S:
+            self._said = True
+            if self._places() == 0:
+                log.warning(
+                    "no node has room for a worker of %d cores and %g GPUs, the whole cluster has %s: waiting for one "
+                    "to join, at most %g s",
+                    *(self._cores, self._gpus, _amounts(ray.cluster_resources()), _PATIENCE_S),
+                )
         for reference in replies:
             if reference in starting:
                 self._let_in(starting[reference])
