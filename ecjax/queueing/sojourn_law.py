@@ -1,10 +1,11 @@
 """The law of the time from a request to the end of service at each node, at common points, given the factor.
 
 T = W + X + connection, independent given the factor of ``dependence``. The part without wait, Pr(W = 0) Pr(X <= x), is
-taken on a lattice of its own, so that small chunks stay sharp beside large ones.
+taken on a lattice of its own, so that small chunks stay sharp beside large ones, and without its stalls, which are
+added where a law is looked at: beside stalls of a minute a service of milliseconds would be within one step.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ from scipy import special
 from ecjax.queueing.lattice import gamma_mass, lattice_cumulative, mass_of, service_mass, sums_of, transform
 from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.normal import normal_cumulative
-from ecjax.queueing.service_law import ServiceLaw
+from ecjax.queueing.service_law import ServiceLaw, Stalls
 from ecjax.queueing.wait_law import WaitLaw, longest_service
 
 # connection delays count up to so many times (mean + standard deviation)
@@ -30,7 +31,8 @@ class ServedLaw:
 
     coarse: jax.Array  # (C, m, N/2 + 1) transform
     step: jax.Array  # (C, m) s, of the finer lattices
-    sums: jax.Array  # (C, m, N') Pr(X + connection <= x) by running sums
+    sums: jax.Array  # (C, m, N') Pr(X + connection <= x) by running sums, without stalls
+    stalls: Stalls | None  # (m, s)
 
 
 def served_law(
@@ -51,15 +53,16 @@ def served_law(
         points: N' of the finer lattices.
         upper: upper bounds in distribution instead of laws that keep means.
     """
-    longest = longest_service(sizes[:, None], None, service)
+    alone = replace(service, stalls=None)
+    longest = longest_service(sizes[:, None], None, alone)
     if connect is not None:
         longest = longest + (_CONNECTIONS * (connect.mean + jnp.sqrt(connect.variance)))[None, :]
     fine = lax.stop_gradient(longest / (points - 2))
     offset, scale = service.parts(sizes[:, None])
 
-    def spectrum(step, count):
+    def spectrum(step, count, stalls):
         one = jax.vmap(lambda law, a, b, h: service_mass(law[0], a, b, h, count, upper, law[1]))
-        steps, laws = jnp.broadcast_to(step, offset.shape), (service.unit, service.stalls)
+        steps, laws = jnp.broadcast_to(step, offset.shape), (service.unit, stalls)
         result = transform(jax.vmap(one, in_axes=(None, 0, 0, 0))(laws, offset, scale, steps))
         if connect is None:
             return result
@@ -67,8 +70,22 @@ def served_law(
         # size by size: arrays of all together do not stay in a processor's caches
         return result * transform(lax.map(lambda h: delay(connect.mean, connect.variance, h), step))
 
-    coarse = spectrum(wait.step[None], wait.mass.shape[-1])
-    return ServedLaw(coarse, fine, running(mass_of(spectrum(fine, points), points)))
+    coarse = spectrum(wait.step[None], wait.mass.shape[-1], service.stalls)
+    sums = running(mass_of(spectrum(fine, points, None), points))
+    return ServedLaw(coarse, fine, sums, service.stalls)
+
+
+def served_cumulative(sums: jax.Array, x: jax.Array, step: jax.Array, stalls: Stalls | None) -> jax.Array:
+    """Pr(X + connection <= x) of one size at one node, (X,), from running sums without stalls; see ``ServedLaw``."""
+    alone = lattice_cumulative(sums, x, step)
+    if stalls is None:
+        return alone
+
+    def add(total, stall):
+        probability, time = stall
+        return total + probability * lattice_cumulative(sums, x - time, step), None
+
+    return lax.scan(add, (1 - jnp.sum(stalls.probability)) * alone, tuple(stalls))[0]
 
 
 def running(mass: jax.Array) -> jax.Array:
@@ -108,22 +125,24 @@ def cumulative_at(
         served: service and connection.
     """
 
-    def at_node(idle, waits, step, stable, coarse, fine, sums, x):
+    def at_node(idle, waits, step, stable, stalls, coarse, fine, sums, x):
         later = after_wait(waits, coarse[None], wait.mass.shape[-1])
-        return jax.vmap(lambda idle, later: _sojourn(x, idle, fine, sums, step, later, stable))(idle, later)
+        return jax.vmap(lambda idle, later: _sojourn(x, idle, fine, sums, stalls, step, later, stable))(
+            idle, later
+        )
 
-    over_nodes = jax.vmap(at_node, in_axes=(1, 1, 0, 0, 0, 0, 0, None))
+    over_nodes = jax.vmap(at_node, in_axes=(1, 1, 0, 0, 0, 0, 0, 0, None))
 
     def of_size(arguments):
-        return over_nodes(idle, waits, wait.step, wait.stable, *arguments)
+        return over_nodes(idle, waits, wait.step, wait.stable, served.stalls, *arguments)
 
     return lax.map(of_size, (served.coarse, served.step, served.sums, x))
 
 
 def service_at(x: jax.Array, served: ServedLaw) -> jax.Array:
     """Pr(X + connection <= x) at points (C, X): (C, m, X)."""
-    at_nodes = jax.vmap(lattice_cumulative, in_axes=(0, None, 0))
-    return jax.vmap(at_nodes)(served.sums, x, served.step)
+    at_nodes = jax.vmap(served_cumulative, in_axes=(0, None, 0, 0))
+    return jax.vmap(at_nodes, in_axes=(0, 0, 0, None))(served.sums, x, served.step, served.stalls)
 
 
 def after_wait(waits: jax.Array, coarse: jax.Array, points: int) -> jax.Array:
@@ -155,7 +174,9 @@ def common_points(wait: WaitLaw, served: ServedLaw, reads: jax.Array, count: int
             low, high = bounds
             middle = (low + high) / 2
             reached = (
-                jax.vmap(_sojourn)(middle, wait.idle, fine, sums, wait.step, later, wait.stable)
+                jax.vmap(_sojourn)(
+                    middle, wait.idle, fine, sums, served.stalls, wait.step, later, wait.stable
+                )
                 >= level[None]
             )
             return jnp.where(reached, low, middle), jnp.where(reached, middle, high)
@@ -168,9 +189,9 @@ def common_points(wait: WaitLaw, served: ServedLaw, reads: jax.Array, count: int
     return lax.stop_gradient(lax.map(of_size, (served.coarse, served.step, served.sums, reads)))
 
 
-def _sojourn(x, idle, fine, sums, step, later, stable):
+def _sojourn(x, idle, fine, sums, stalls, step, later, stable):
     """Pr(T <= x) at one node under one condition, (X,)."""
-    value = idle * lattice_cumulative(sums, x, fine) + lattice_cumulative(later, x, step)
+    value = idle * served_cumulative(sums, x, fine, stalls) + lattice_cumulative(later, x, step)
     return jnp.where(stable, jnp.clip(value, 0, 1), 0.0)
 
 

@@ -9,7 +9,7 @@ to about 1e-7 of probability.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from jax.typing import ArrayLike
 
 from ecjax.queueing.estimate import LEVELS
 from ecjax.queueing.lattice import transform
+from ecjax.queueing.service_law import Stalls
 from ecjax.queueing.sojourn_law import ServedLaw, after_wait, common_points, served_law
 from ecjax.queueing.wait_law import WaitLaw, wait_law
 from ecjax.queueing.workload import Workload, node_arrivals, size_position
@@ -72,7 +73,8 @@ def tail_bound(
     sizes = workload.sizes.shape[0]
     reads = workload.rate[:, None] * marginals
     points = common_points(wait, served, jax.ops.segment_sum(reads, index, sizes), _POINTS)
-    tails = lax.map(lambda of_size: _node_tails(wait, *of_size), (served, points))
+    by_size = replace(served, stalls=None)
+    tails = lax.map(lambda of_size: _node_tails(wait, served.stalls, *of_size), (by_size, points))
 
     def of_file(arguments):
         marginal, place = arguments
@@ -108,16 +110,23 @@ def tail_bound(
     return TailBound(every, by_group, file_quantiles)
 
 
-def _node_tails(wait: WaitLaw, served: ServedLaw, x: jax.Array) -> jax.Array:
+def _node_tails(wait: WaitLaw, stalls: Stalls | None, served: ServedLaw, x: jax.Array) -> jax.Array:
     """Upper bounds on Pr(T > x) of one chunk size, (m, X)."""
     later = after_wait(transform(wait.mass), served.coarse, wait.mass.shape[-1])
 
-    def reached(sums, step):
+    def reached(sums, step, x=x):
         # a point that is on the lattice but for rounding counts as the one below
         index = jnp.floor(x / step * (1 - 1e-12)).astype(jnp.int32)
         return jnp.where(index < 0, 0, sums[jnp.clip(index, 0, sums.shape[0] - 1)])
 
-    at_once = wait.idle[:, None] * jax.vmap(reached)(served.sums, served.step)
+    def of_service(sums, step, stalls):
+        alone = reached(sums, step)
+        if stalls is None:
+            return alone
+        shifted = jax.vmap(lambda time: reached(sums, step, x - time))(stalls.time)
+        return (1 - jnp.sum(stalls.probability)) * alone + stalls.probability @ shifted
+
+    at_once = wait.idle[:, None] * jax.vmap(of_service)(served.sums, served.step, stalls)
     value = at_once + jax.vmap(reached)(later, wait.step)
     return jnp.where(wait.stable[:, None], jnp.clip(1 - value, 0, 1), 1.0)
 

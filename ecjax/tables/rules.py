@@ -106,6 +106,8 @@ def _check_intervals(table: pa.Table, law: tuple[str, ...], place: Place) -> Non
 
 def _check_affine(table: pa.Table, place: Place) -> None:
     total = np.sum([_numpy(table, c) for c in AFFINE_COLUMNS], axis=0)
+    if set(STALL_COLUMNS) <= set(table.column_names):
+        total = total + np.prod([pc.fill_null(table[c], 0.0).to_numpy() for c in STALL_COLUMNS], axis=0)
     row = _first(total == 0)
     if row is not None:
         raise place.error(

@@ -6,7 +6,7 @@ whatever the size. Where tails of sizes are far from it, services may have stall
 every size (``stalls``).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,11 +51,13 @@ class ServiceLaws:
         laws: m laws.
         relation: one of ``RELATIONS``, or that and ``WITH_STALLS``; None where all chunks have one size.
         pooled: (m,) bool, nodes with too few samples: theirs is the law of all nodes together.
+        misfit: as ``tail_misfit`` has it, of empirical laws of several sizes.
     """
 
     laws: Laws
     relation: str | None
     pooled: np.ndarray
+    misfit: tuple[int, float, float, float] | None = None
 
 
 def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -> ServiceLaws:
@@ -74,7 +76,8 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     fit = _fit(samples, names, sizes, family, pooled)
     if family != EMPIRICAL or fit.relation is None:
         return fit
-    misfit = _misfit_of_laws(samples, fit.laws)
+    fit = replace(fit, misfit=tail_misfit(samples, fit.laws))
+    misfit = _misfit_of_laws(samples, fit)
     if misfit < _TOO_FAR:
         return fit
     stalls = _stalls(samples, pooled)
@@ -90,9 +93,9 @@ def fit_service(samples: Samples, names: list, sizes: np.ndarray, family: str) -
     laws = with_stalls(
         without.laws, [together if pooled[node] else next(alone) for node in range(len(names))]
     )
-    if _misfit_of_laws(samples, laws) > BETTER * misfit:
-        return fit
-    return ServiceLaws(laws, f"{without.relation}{WITH_STALLS}", pooled)
+    tail = tail_misfit(samples, laws)
+    better = ServiceLaws(laws, f"{without.relation}{WITH_STALLS}", pooled, tail)
+    return better if _misfit_of_laws(samples, better) <= BETTER * misfit else fit
 
 
 def _stalls(samples: Samples, pooled: np.ndarray) -> list[tuple[np.ndarray, Stalling | None]]:
@@ -101,22 +104,28 @@ def _stalls(samples: Samples, pooled: np.ndarray) -> list[tuple[np.ndarray, Stal
     of_node = np.split(np.argsort(samples.node, kind="stable"), np.cumsum(counts)[:-1])
     places = [of_node[node] for node in np.flatnonzero(~pooled).tolist()]
     places += [np.flatnonzero(pooled[samples.node])] if pooled.any() else []
-    return [
-        (
-            place,
-            stalling(samples.service[place], samples.bytes[place], classes[place]) if place.size else None,
+
+    def of(place: np.ndarray, others: tuple[float, float] | None = None) -> Stalling | None:
+        return (
+            stalling(samples.service[place], samples.bytes[place], classes[place], others)
+            if place.size
+            else None
         )
-        for place in places
-    ]
+
+    stalls = [of(place) for place in places]
+    told = [(each.probability, float(each.times.mean())) for each in stalls if each is not None]
+    if told:
+        probability, time = np.median(told, axis=0).tolist()
+        stalls = [each or of(place, (probability, time)) for each, place in zip(stalls, places, strict=True)]
+    return list(zip(places, stalls, strict=True))
 
 
-def _misfit_of_laws(samples: Samples, laws: Laws) -> float:
+def _misfit_of_laws(samples: Samples, fit: ServiceLaws) -> float:
     """How far moments by laws are off, and tails where they are furthest: logarithms of factors."""
-    moments = law_fit.polynomials(laws, len(laws.table))[:2]
+    tail, moments = fit.misfit, law_fit.polynomials(fit.laws, len(fit.laws.table))[:2]
     expected = np.zeros((2, len(samples.node)))
     for power in range(4):
         expected += moments[:, power, samples.node] * samples.bytes**power
-    tail = tail_misfit(samples, laws)
     off = 0.0 if tail is None or not tail[3] > 0 else abs(float(np.log(tail[3] / tail[2])))
     return off + moment_misfit(samples, expected)
 

@@ -5,6 +5,7 @@ ones: they would grow with the chunk. Here services that are far above what the 
 as that law's mean and a stall, which has a law of its own.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from ecjax.simulation.laws import EMPIRICAL_STALLED, KIND, STALL_SAMPLES, A, B, 
 from ecjax.tables.statistics.affine import DROPPED_SHARE
 from ecjax.tables.statistics.stalls import stalling_law
 
-_LEAST = 20  # stalls of a node, for a law of them
+_LEAST, _LEAST_BESIDE = 20, 5  # stalls of a node, for a law of them; where other nodes have stalls
 _LEAST_MISFIT = 1.02  # whether they explain the log is looked at afterwards
 
 
@@ -25,7 +26,12 @@ class Stalling(NamedTuple):
     times: np.ndarray  # (n,) s
 
 
-def stalling(service: np.ndarray, size: np.ndarray, size_class: np.ndarray) -> Stalling | None:
+def stalling(
+    service: np.ndarray,
+    size: np.ndarray,
+    size_class: np.ndarray,
+    others: tuple[float, float] | None = None,
+) -> Stalling | None:
     """Which services of a node stalled; None where no stalls explain that some take long.
 
     A service stalled if it took longer than the mean of its size by a time that hardly any does otherwise. Where that
@@ -35,19 +41,24 @@ def stalling(service: np.ndarray, size: np.ndarray, size_class: np.ndarray) -> S
         service: (s,) s.
         size: (s,) B.
         size_class: (s,) from 0.
+        others: probability and mean time (s) of stalls of other nodes, for one that does not show them by itself.
     """
     counts = np.bincount(size_class).astype(float)
     used = np.flatnonzero(counts > 0)
-    kept = np.empty((2, len(used)))
+    kept, measured = np.empty((2, len(used))), np.empty((2, len(used)))
     for place, number in enumerate(used):
         values = np.sort(service[size_class == number])
+        measured[:, place] = values.mean(), (values**2).mean()
         values = values[: len(values) - int(DROPPED_SHARE * len(values))]
         kept[:, place] = values.mean(), values.std()
     sizes = np.bincount(size_class, size)[used] / counts[used]
-    measured = float(service.mean()), float((service**2).mean())
-    law, probability, time = stalling_law(sizes, counts[used], (kept[0], kept[1]), measured, _LEAST_MISFIT)
-    if probability == 0:
+    law, probability, time = stalling_law(
+        sizes, counts[used], (kept[0], kept[1]), (measured[0], measured[1]), _LEAST_MISFIT
+    )
+    if math.isnan(law.psi_s_per_byte) or (probability == 0 and others is None):
         return None
+    if probability == 0 and others is not None:
+        probability, time = others
     fixed, random = law.at(size)
     above = service - fixed - random
     # an exponential part is longer by that as rarely as a third of the stalls, for every size
@@ -57,7 +68,7 @@ def stalling(service: np.ndarray, size: np.ndarray, size_class: np.ndarray) -> S
     clear[spread.argmin()] = True
     told = np.isin(size_class, used[clear])
     stalled = told & (above > least)
-    if np.count_nonzero(stalled) < _LEAST:
+    if np.count_nonzero(stalled) < (_LEAST if others is None else _LEAST_BESIDE):
         return None
     share, times = float(stalled.sum() / told.sum()), above[stalled]
     for number in used[~clear].tolist():

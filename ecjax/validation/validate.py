@@ -22,12 +22,13 @@ from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.simulation.laws import EMPIRICAL_STALLED, FIRST_SAMPLE, KIND, B, Laws
 from ecjax.simulation.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
+from ecjax.units import bytes_text
 from ecjax.validation.arrivals import within
 from ecjax.validation.halves import Halves, service_times
 from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown
 from ecjax.validation.predictions import predictions
 from ecjax.validation.servers import check_nodes
-from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service
+from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tails_apart
 
 _FEWEST = 4  # replications that tell how far runs differ
 
@@ -165,6 +166,7 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
     reads, writes = fitted.get("reads", other), fitted.get("writes", other)
     if reads.relation is not None:
         notices.append(f"Service times of reads are taken to be {reads.relation}, as in the first half.")
+        notices += _tails_apart(reads, names)
     nodes_read = np.unique(accesses.node[halves.cut :][~write[halves.cut :]])
     poor = nodes_read[reads.pooled[nodes_read]]
     if poor.size:
@@ -178,6 +180,17 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
     return Laws(
         np.concatenate([reads.laws.table, further]), np.concatenate([reads.laws.samples, writes.laws.samples])
     )
+
+
+def _tails_apart(reads: ServiceLaws, names: list) -> list[str]:
+    """That rare services of some size are not those of the log, where that is so."""
+    if reads.misfit is None or not tails_apart(reads.misfit):
+        return []
+    node, size, measured, law = reads.misfit
+    return [
+        f"At node {names[node]} 1 % of the services of chunks of {bytes_text(size)} take more than {seconds(measured)} "
+        f"in the first half, and by that {seconds(law)}: tails of latencies may be as far off."
+    ]
 
 
 def _text(observed: Statistics, replayed: Statistics) -> str:

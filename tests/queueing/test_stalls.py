@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws
 from ecjax.queueing.lattice import residual_mass, service_mass
 from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
@@ -90,6 +90,23 @@ def test_waits_of_one_node_are_those_of_pollaczek_and_khinchine():
         waits[place + 1] = now
     expected = np.quantile(waits + services, 0.99)
     assert float(estimate.quantiles[0]) == pytest.approx(expected, rel=0.03)
+
+
+@pytest.mark.parametrize(("probability", "stall"), [(1e-5, 30.0), (1e-4, 60.0)])
+def test_stalls_of_a_minute_leave_milliseconds_sharp(probability, stall):
+    """Of six idle nodes reads take four chunks of 5 ms and an exponential of 1 ms; few reads meet a stall."""
+    stalls = Stalls(jnp.full((6, 1), probability), jnp.full((6, 1), stall))
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), 5e-3, scale=1e-3, nodes=6, stalls=stalls)
+    load = Workload.of(np.array([1e-7]), np.array([1e6]), np.array([4.0]), service, None, None)
+    reads = jnp.full((1, 6), 4 / 6)
+    slowest = -np.log(1 - (0.99 / (1 - probability) ** 4) ** 0.25)
+    estimate = ESTIMATE(reads, load, levels=(0.99,))
+    assert float(estimate.quantiles[0]) == pytest.approx(5e-3 + 1e-3 * slowest, rel=0.03)
+    mean = 5e-3 + 1e-3 * (1 + 1 / 2 + 1 / 3 + 1 / 4) + (1 - (1 - probability) ** 4) * stall
+    # linear between points of the law, of which few are between the two
+    assert float(estimate.mean) == pytest.approx(mean, rel=0.15)
+    bound = TAIL_BOUND(reads, load, levels=(0.99,))
+    assert 5e-3 + 1e-3 * slowest <= float(bound.quantiles[0])
 
 
 def test_laws_on_the_host_have_them_beside_connection_delays():

@@ -301,6 +301,16 @@ def test_stalls_are_beside_an_affine_law(columns, message):
     assert message in refused(columns, "nodes")
 
 
+def test_services_may_be_nothing_but_stalls():
+    nothing = dict.fromkeys(("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte"), [0.0, 0.0])
+    table = check(
+        pa.table({**AFFINE, **nothing, "stall_probability": [0.1, 1.0], "stall_s": [1.0, 0.5]}), "nodes"
+    )
+    assert table["stall_s"].to_pylist() == [1.0, 0.5]
+    message = refused({**AFFINE, **nothing, "stall_probability": [0.1, 0.0], "stall_s": [1.0, 0.5]}, "nodes")
+    assert "all 0; allowed: a service time above 0" in message and "row 1" in message
+
+
 def test_law_missing_in_one_row():
     message = refused({**NODES, "service_second_s2": [2.0, None, 18.0]}, "nodes")
     assert "column service_second_s2, row 1 (node_id 'b'): found an empty cell" in message

@@ -85,6 +85,20 @@ def test_stalls_that_are_as_long_for_every_size_have_a_law_of_their_own(body, st
         np.testing.assert_allclose(law.T, expected.T @ sizes ** np.arange(4)[:, None], rtol=0.06)
 
 
+def test_stalls_are_told_by_the_sizes_that_vary_least():
+    """Of 1 kB and 100 MB, half a second for 1 % of all: among large chunks nobody sees them."""
+    rng, sizes = np.random.default_rng(7), np.array([1e3, 1e8])
+    node, size = rng.integers(3, size=60_000), rng.choice(sizes, 60_000)
+    service = 2e-3 + 1e-8 * size + (4e-3 + 3e-9 * size) * rng.exponential(size=len(size))
+    samples = Samples(node, size, service + 0.5 * (rng.random(len(size)) < 0.01))
+    fit = fit_service(samples, ["a", "b", "c"], sizes, "empirical")
+    assert fit.relation.endswith(WITH_STALLS)
+    for place in range(3):
+        small = (node == place) & (size == 1e3)
+        values = drawn(fit, place, 1e3, 40_000)
+        assert values.mean() == pytest.approx(samples.service[small].mean(), rel=0.15)
+
+
 def test_services_that_hardly_vary_but_for_a_few_are_told_by_their_moments():
     """Lines that are off by a little make no two sizes look alike: the simplest relation was taken, twice too slow."""
     rng = np.random.default_rng(6)

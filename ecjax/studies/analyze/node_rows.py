@@ -12,7 +12,7 @@ from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
 from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows
 from ecjax.tables.statistics.scan import TraceStatistics
-from ecjax.tables.statistics.stalls import law_moments, stalling_law
+from ecjax.tables.statistics.stalls import law_moments, stalling_law, with_stalls
 from ecjax.units import time_text
 
 _OPERATIONS = np.array(["read", "write"])
@@ -174,22 +174,22 @@ def _affine(
     """Columns of the affine laws, NaN where a part is not known, and their mean (s) and second moment (s^2)."""
     laws, stalls, moments = np.full((count, 4), np.nan), np.zeros((count, 2)), np.full((2, count), np.nan)
     fits = fit_cells(cells)
-    measured, _ = raw_moments(pooled_rows(cells.moments, cells.node, count))
+    count_of, mean_of, square_of = cells.moments[:, :3].T
+    second_of = mean_of**2 + square_of / count_of
     for node in np.unique(cells.node):
         mask = cells.node == node
-        sizes, counts = cells.bytes[mask], cells.moments[mask, 0]
-        mean, second = (float(value) for value in measured[node, :2])
+        sizes, counts = cells.bytes[mask], count_of[mask]
         kept = fits.kept_mean[mask], fits.kept_std[mask]
-        law, probability, time = stalling_law(sizes, counts, kept, (mean, second))
+        law, probability, time = stalling_law(sizes, counts, kept, (mean_of[mask], second_of[mask]))
         laws[node], stalls[node] = law, (probability, time)
-        moments[:, node] = (mean, second) if probability > 0 else law_moments(law, sizes, counts)
+        moments[:, node] = with_stalls(law_moments(law, sizes, counts), probability, time)
     columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
     if not stalls.any():
         return columns, moments
     worst = int(np.argmax(stalls[:, 0] * stalls[:, 1] ** 2))
     notices.append(
-        f"Services of {np.count_nonzero(stalls[:, 0])} nodes stall (stall_probability, stall_s): the affine law has "
-        f"the mean and the second moment of all services where, at node {names[worst].as_py()}, "
+        f"Services of {np.count_nonzero(stalls[:, 0])} nodes stall (stall_probability, stall_s): beside the "
+        f"affine law, at node {names[worst].as_py()}, "
         f"{100 * stalls[worst, 0]:.2g} % of them take {time_text(stalls[worst, 1])} longer, whatever their size."
     )
     return columns | dict(zip(STALL_COLUMNS, stalls.T, strict=True)), moments

@@ -16,7 +16,7 @@ from ecjax.tables.importers.clock import TIED
 from ecjax.tables.requests import TraceRequests
 from ecjax.units import bytes_text, time_text
 from ecjax.validation.halves import service_times
-from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tail_misfit, tails_apart
+from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tails_apart
 
 
 @dataclass(frozen=True)
@@ -106,18 +106,15 @@ def logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
     names = accesses.node_ids.to_pylist()
     fit = fit_service(samples, names, samples.bytes, EMPIRICAL)
     if fit.relation is not None:
-        _say_relation(fit, samples, names)
+        _say_relation(fit, names)
     return Laws(fit.laws.table[place], fit.laws.samples)
 
 
-def _say_relation(fit: ServiceLaws, samples: Samples, names: list[Any]) -> None:
+def _say_relation(fit: ServiceLaws, names: list[Any]) -> None:
     """Say how services depend on the size by the laws, and how far their tails are from those of the log."""
     log.info("service=empirical: services of all sizes are drawn together, as %s", fit.relation)
-    misfit = tail_misfit(samples, fit.laws)
-    if misfit is None:
-        return
-    node, size, measured, law = misfit
-    if tails_apart(misfit):
+    if fit.misfit is not None and tails_apart(fit.misfit):
+        node, size, measured, law = fit.misfit
         log.warning(
             "service=empirical: at node %s 1 %% of the services of chunks of %s take more than %s in the log, and by "
             "that %s: tails of latencies may be as far off",

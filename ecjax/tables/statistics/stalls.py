@@ -15,6 +15,9 @@ import numpy as np
 from ecjax.tables.statistics.affine import DROPPED_SHARE, NO_LAW, SECOND_MISFIT, AffineLaw, fit_affine
 
 _ROUNDS = 4  # the law without stalls and the stalls, in turn
+_MEAN_MISFIT = 1.05  # factor
+_NARROW = 3.0  # times the least mean of the exponential part: sizes of which stalls stand out
+_LEAST_DELAYS = 500  # of these sizes
 
 
 def stalls(law: tuple[float, float], measured: tuple[float, float]) -> tuple[float, float]:
@@ -37,37 +40,65 @@ def stalling_law(
     sizes: np.ndarray,
     counts: np.ndarray,
     kept: tuple[np.ndarray, np.ndarray],
-    measured: tuple[float, float],
+    measured: tuple[np.ndarray, np.ndarray],
     least_misfit: float = SECOND_MISFIT,
 ) -> tuple[AffineLaw, float, float]:
     """Affine law, and probability and time (s) of the stalls beside it; 0, 0 where the law alone is near the log.
 
-    Stalls are among the delays that the fit drops: of the law itself it drops a share (0.1 - p) / (1 - p).
+    Stalls are among the delays that the fit drops: of the law itself it drops a share (0.1 - p) / (1 - p). Where they
+    are lost in what the delays of large chunks vary by, those of the sizes that vary least tell them.
 
     Args:
         sizes: chunk sizes (B), (classes,).
         counts: delays behind each.
         kept: means and deviations (s) of each without the worst 10 %.
-        measured: mean (s) and second moment (s^2) of all delays.
-        least_misfit: factor that the law's second moment has to be short by.
+        measured: means (s) and second moments (s^2) of all delays of each.
+        least_misfit: factor that the law's second moment has to be short by, unless its mean is short by 5 %.
 
     Returns:
         The law (``NO_LAW`` as ``fit_affine`` has it), p, T.
     """
-    law, probability, time = fit_affine(sizes, counts, *kept), 0.0, 0.0
-    if math.isnan(law.delta_s) or math.isnan(law.psi_s_per_byte):
-        return law if not math.isnan(law.delta_s) else NO_LAW, 0.0, 0.0
-    if not measured[1] > least_misfit * law_moments(law, sizes, counts)[1]:
-        return law, 0.0, 0.0
-    alone = law
+    alone = fit_affine(sizes, counts, *kept)
+    if math.isnan(alone.delta_s) or math.isnan(alone.psi_s_per_byte):
+        return alone if not math.isnan(alone.delta_s) else NO_LAW, 0.0, 0.0
+    spread = alone.at(sizes)[1]
+    every, narrow = np.ones(len(sizes), bool), spread <= _NARROW * spread.min()
+    found = _stalls_beside(alone, (sizes, counts), kept, measured, every, least_misfit)
+    if found is None and not narrow.all() and counts[narrow].sum() >= _LEAST_DELAYS:
+        found = _stalls_beside(alone, (sizes, counts), kept, measured, narrow, least_misfit)
+    return (alone, 0.0, 0.0) if found is None else found
+
+
+def _stalls_beside(
+    alone: AffineLaw,
+    cells: tuple[np.ndarray, np.ndarray],
+    kept: tuple[np.ndarray, np.ndarray],
+    measured: tuple[np.ndarray, np.ndarray],
+    some: np.ndarray,
+    least_misfit: float,
+) -> tuple[AffineLaw, float, float] | None:
+    """Law and stalls by the delays of some sizes; None where there are none, or the law is not short of them."""
+    sizes, counts = cells
+    weight = counts[some] / counts[some].sum()
+    mean, second = (float(weight @ moment[some]) for moment in measured)
+    of_law = law_moments(alone, sizes[some], counts[some])
+    if not (second > least_misfit * of_law[1] or mean > _MEAN_MISFIT * of_law[0]):
+        return None
+    law = alone
     for _ in range(_ROUNDS):
-        probability, time = stalls(law_moments(law, sizes, counts), measured)
+        probability, time = stalls(law_moments(law, sizes[some], counts[some]), (mean, second))
         if probability == 0:
-            return alone, 0.0, 0.0
+            return None
         share = (DROPPED_SHARE - probability) / (1 - probability)
         law = fit_affine(sizes, counts, *kept, share=share)
-    probability, time = stalls(law_moments(law, sizes, counts), measured)
-    return (law, probability, time) if probability > 0 else (alone, 0.0, 0.0)
+    probability, time = stalls(law_moments(law, sizes[some], counts[some]), (mean, second))
+    return (law, probability, time) if probability > 0 else None
+
+
+def with_stalls(moments: tuple[float, float], probability: float, time: float) -> tuple[float, float]:
+    """Mean (s) and second moment (s^2) of a law, its own given, beside stalls."""
+    mean = probability * time
+    return moments[0] + mean, moments[1] + 2 * moments[0] * mean + mean * time
 
 
 def law_moments(law: AffineLaw, sizes: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
