@@ -1,6 +1,6 @@
 """The command ``ecjax JOB key=value ...``.
 
-Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupted.
+Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupted, 143 told to end (SIGTERM).
 """
 
 import errno
@@ -34,7 +34,7 @@ def command(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(*_COLLECTIONS)
     with interrupts.answered():
         code = main(arguments)
-    if code == interrupts.EXIT_INTERRUPTED:
+    if code in (interrupts.EXIT_INTERRUPTED, interrupts.EXIT_TERMINATED):
         interrupts.end_now(code)  # threads may be at work for long
     return code
 
@@ -47,9 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"ecjax: {error}", file=sys.stderr)
         return EXIT_USER
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print(interrupts.LINE, file=sys.stderr)
-        return interrupts.EXIT_INTERRUPTED
+        return interrupts.exit_code(interrupt)
     except BrokenPipeError:
         # the reader of a pipe has gone (ecjax ... | head); what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

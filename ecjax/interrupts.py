@@ -1,4 +1,4 @@
-"""Ctrl-C is answered soon, whatever the process is at. Imports nothing heavy.
+"""Ctrl-C, and what ends jobs elsewhere (SIGTERM), is answered soon, whatever the process is at. Imports nothing heavy.
 
 Python turns the signal into an exception between two instructions of the main thread. One that waits for threads in
 compiled code, or is in such code itself, gets there late; what is not yet written then is lost as it is after a kill,
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 LINE = "ecjax: interrupted; what was finished is kept, and the same command goes on from there"
 _PATIENCE_S = 1.5  # for an end in good order
 _SHOW_CURSOR = "\x1b[?25h"  # which a progress bar hides
@@ -21,9 +21,18 @@ _SHOW_CURSOR = "\x1b[?25h"  # which a progress bar hides
 _farewells: list[Callable[[], object]] = []
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was told to end, by SIGTERM."""
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """Of a command that this has ended."""
+    return EXIT_TERMINATED if isinstance(interrupt, Terminated) else EXIT_INTERRUPTED
+
+
 @contextmanager
 def answered() -> Iterator[None]:
-    """End the process with exit code 130 and ``LINE`` if Ctrl-C has not ended it soon after.
+    """End the process with exit code 130 and ``LINE`` if Ctrl-C has not ended it soon after, and 143 after SIGTERM.
 
     Only in the main thread, which alone may watch signals; elsewhere nothing happens.
     """
@@ -33,12 +42,30 @@ def answered() -> Iterator[None]:
     read, write = os.pipe()
     os.set_blocking(write, False)
     before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    handler = signal.signal(signal.SIGTERM, _terminate)
     threading.Thread(target=_watch, args=(read,), daemon=True).start()
     try:
         yield
     finally:
+        signal.signal(signal.SIGTERM, handler)
         signal.set_wakeup_fd(before)
         os.close(write)
+
+
+@contextmanager
+def same_answer() -> Iterator[None]:
+    """Of a library that answers SIGTERM in its own way from within the block the answer is as it was before.
+
+    Where nobody had one, as in a program that uses ecjax as a library, the library's stays.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if before is _terminate and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated
 
 
 @contextmanager
@@ -60,15 +87,15 @@ def end_now(code: int) -> None:
 
 
 def _watch(read: int) -> None:
-    """Wait for Ctrl-C, or for the end of the pipe."""
+    """Wait for one of these signals, or for the end of the pipe."""
     while signals := os.read(read, 256):
-        if signal.SIGINT in signals:
-            _end_soon(read)
+        if signal.SIGINT in signals or signal.SIGTERM in signals:
+            _end_soon(read, EXIT_INTERRUPTED if signal.SIGINT in signals else EXIT_TERMINATED)
             break
     os.close(read)
 
 
-def _end_soon(read: int) -> None:
+def _end_soon(read: int, code: int) -> None:
     """Give the process its time to end in good order, then end it."""
     if _closed_within(read, _PATIENCE_S):
         return
@@ -78,7 +105,7 @@ def _end_soon(read: int) -> None:
     with suppress(OSError, ValueError):
         cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
         sys.stderr.write(f"{cursor}\n{LINE}\n" if cursor else f"{LINE}\n")
-    end_now(EXIT_INTERRUPTED)
+    end_now(code)
 
 
 def _closed_within(read: int, seconds: float) -> bool:

@@ -186,7 +186,7 @@ def overview(version: str) -> str:
         'ecjax --completion bash prints what completes words (zsh, fish): eval "$(...)".',
         "",
         "Exit codes: 0 all well, 1 some items failed, 2 a mistake in what was given,",
-        "130 interrupted.",
+        "130 interrupted, 143 told to end (SIGTERM).",
     ]
     return "\n".join(lines)
 

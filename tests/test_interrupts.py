@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command, whatever its threads are at."""
+"""Ctrl-C and SIGTERM end a command, whatever its threads are at."""
 
 import signal
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ecjax.interrupts import EXIT_INTERRUPTED, LINE
+from ecjax.interrupts import EXIT_INTERRUPTED, EXIT_TERMINATED, LINE
 
 _START = """
 import signal, sys, threading, time
@@ -46,17 +46,20 @@ def run(job, words):
 """
 
 
+@pytest.mark.parametrize(
+    ("told", "code"), [(signal.SIGINT, EXIT_INTERRUPTED), (signal.SIGTERM, EXIT_TERMINATED)]
+)
 @pytest.mark.parametrize("work", [THREAD, MAIN_THREAD, CLEANING], ids=["thread", "main thread", "cleaning"])
-def test_ctrl_c_ends_the_command(work):
+def test_signals_end_the_command(work, told, code):
     command = [sys.executable, "-c", _START + work + _END]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "at work\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(told)
         try:
             out, err = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == EXIT_INTERRUPTED
+    assert process.returncode == code
     assert err == LINE + "\n"
     assert ("cleared away" in out) == (work is CLEANING)
 

@@ -25,6 +25,7 @@ from ray.exceptions import AuthenticationError, RayError  # noqa: E402
 
 from ecjax.engine.private import private_session  # noqa: E402
 from ecjax.errors import UserError  # noqa: E402
+from ecjax.interrupts import same_answer  # noqa: E402
 
 log = logging.getLogger("ecjax")
 
@@ -49,7 +50,7 @@ def join(address: str | None) -> Iterator[None]:
         _reach(address, _latest() if address == "auto" else address)
     with private_session() if address is None else nullcontext() as folder:
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), same_answer():
                 # of JAX, in a process that has used it: Ray's processes are programs of their own
                 warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
                 ray.init(
