@@ -5,7 +5,7 @@ import os
 import socket
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _TOKENS = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
@@ -23,7 +23,7 @@ os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 import ray  # noqa: E402
 from ray.exceptions import AuthenticationError, RayError  # noqa: E402
 
-from ecjax.engine.private import private_session  # noqa: E402
+from ecjax.engine.private import private_session, watched  # noqa: E402
 from ecjax.errors import UserError  # noqa: E402
 from ecjax.interrupts import same_answer  # noqa: E402
 
@@ -48,7 +48,7 @@ def join(address: str | None) -> Iterator[None]:
     if address is not None:
         _warn_of_open_token()
         _reach(address, _latest() if address == "auto" else address)
-    with private_session() if address is None else nullcontext() as folder:
+    with private_session() if address is None else watched() as folder:
         try:
             with warnings.catch_warnings(), same_answer():
                 # of JAX, in a process that has used it: Ray's processes are programs of their own

@@ -34,24 +34,38 @@ def private_session() -> Iterator[str]:
     environment = {MARK: mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     before = {name: os.environ.get(name) for name in environment}
     # before the environment is changed: the one that ends the processes of the session is not one of them
+    with watched(f"{MARK}={mark}", folder):
+        try:
+            os.environ.update(environment)
+            _read_token_again()
+            with _loopback_only():
+                yield f"{folder}/ray"  # which Ray opens to everybody; the folder around it stays closed
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+            _read_token_again()
+
+
+@contextmanager
+def watched(*session: str) -> Iterator[None]:
+    """Within the block a process beside this one waits for its end, and says so where it was ended from outside.
+
+    Args:
+        session: mark and folder of a private session, which that process takes away; none of a cluster that goes on.
+    """
     watchdog = subprocess.Popen(
-        [sys.executable, "-P", str(Path(__file__).with_name("watchdog.py")), f"{MARK}={mark}", folder],
+        [sys.executable, "-P", str(Path(__file__).with_name("watchdog.py")), *session],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for this process
     )
     try:
-        os.environ.update(environment)
-        _read_token_again()
-        with _loopback_only(), farewell(partial(_say_farewell, watchdog)):
-            yield f"{folder}/ray"  # which Ray opens to everybody; the folder around it stays closed
+        with farewell(partial(_say_farewell, watchdog)):
+            yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        _read_token_again()
         _say_farewell(watchdog)
         with suppress(subprocess.TimeoutExpired):
             watchdog.wait(timeout=10.0)

@@ -1,4 +1,4 @@
-"""A program that outlives a command and takes away what its Ray left: ``watchdog.py NAME=VALUE FOLDER``.
+"""A program that outlives a command and takes away what its Ray left: ``watchdog.py [NAME=VALUE FOLDER]``.
 
 Its standard input is a pipe from the command. The pipe ends with the command, however that ended: Ray stops most of
 its processes itself, some only after minutes, and not all.
@@ -15,10 +15,22 @@ PATIENCE_S = 3.0  # for what ends by itself
 
 
 def main() -> None:
-    """Wait for the end of the command, then end the processes of its session."""
-    mark, folder = sys.argv[1:]
+    """Wait for the end of the command, then end the processes of its session, if it had one of its own."""
     command = os.getppid()
     farewell = sys.stdin.buffer.read()
+    if sys.argv[1:]:
+        mark, folder = sys.argv[1:]
+        _clear(mark, folder, command)
+    if not farewell:
+        print(
+            "ecjax: the command was ended from outside (by a signal, or by Ray after one of its processes died); what "
+            "was finished is kept, and the same command goes on from there",
+            file=sys.stderr,
+        )
+
+
+def _clear(mark: str, folder: str, command: int) -> None:
+    """End the processes of a session, and take away its folder."""
     until = time.monotonic() + PATIENCE_S
     while (left := _processes(mark, folder, command)) and time.monotonic() < until:
         time.sleep(0.1)
@@ -29,12 +41,6 @@ def main() -> None:
             continue
     psutil.wait_procs(left, timeout=PATIENCE_S)
     shutil.rmtree(folder, ignore_errors=True)
-    if not farewell:
-        print(
-            "ecjax: the command was ended from outside (by a signal, or by Ray after one of its processes died); what "
-            "was finished is kept, and the same command goes on from there",
-            file=sys.stderr,
-        )
 
 
 def _processes(mark: str, folder: str, command: int) -> list[psutil.Process]:
