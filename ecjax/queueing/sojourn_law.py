@@ -125,16 +125,18 @@ def cumulative_at(
         served: service and connection.
     """
 
-    def at_node(idle, waits, step, stable, stalls, coarse, fine, sums, x):
+    def at_node(idle, waits, step, stable, stalls, of_size, x):
+        coarse, fine, sums = of_size
         later = after_wait(waits, coarse[None], wait.mass.shape[-1])
         return jax.vmap(lambda idle, later: _sojourn(x, idle, fine, sums, stalls, step, later, stable))(
             idle, later
         )
 
-    over_nodes = jax.vmap(at_node, in_axes=(1, 1, 0, 0, 0, 0, 0, 0, None))
+    over_nodes = jax.vmap(at_node, in_axes=(1, 1, 0, 0, 0, 0, None))
 
     def of_size(arguments):
-        return over_nodes(idle, waits, wait.step, wait.stable, served.stalls, *arguments)
+        *of_size, x = arguments
+        return over_nodes(idle, waits, wait.step, wait.stable, served.stalls, tuple(of_size), x)
 
     return lax.map(of_size, (served.coarse, served.step, served.sums, x))
 

@@ -3,21 +3,18 @@
 import numpy as np
 import pyarrow as pa
 
+from ecjax.studies.analyze.node_laws import affine_laws, warn_of_misfit
 from ecjax.tables.nulls import empty_to_null
-from ecjax.tables.rules import STALL_COLUMNS
+from ecjax.tables.rules import AFFINE_COLUMNS
 from ecjax.tables.schemas import MOST_NUMBER
-from ecjax.tables.statistics.affine import LEAST_SAMPLES, SECOND_MISFIT
+from ecjax.tables.statistics.affine import LEAST_SAMPLES
 from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
 from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
 from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows
 from ecjax.tables.statistics.scan import TraceStatistics
-from ecjax.tables.statistics.stalls import law_moments, stalling_law, with_stalls
-from ecjax.units import time_text
 
 _OPERATIONS = np.array(["read", "write"])
-_LAW_COLUMNS = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
-_MISFIT = 0.05  # relative, of the mean
 
 
 def node_table(
@@ -146,11 +143,11 @@ def _law(
     one_size = sizes.min() == sizes.max()
     if reference_bytes is None and not one_size:
         said: list[str] = []
-        laws, fitted = _affine(cells, count, names, said)
+        laws, fitted = affine_laws(cells, count, names, said)
         present = np.bincount(cells.node, counts, count) > 0
         if not any(np.isnan(values[present]).any() for values in laws.values()):
             notices += said
-            _warn_of_misfit(cells, fitted, names, notices)
+            warn_of_misfit(cells, fitted, names, notices)
             return laws | {"law_mean_s": fitted[0], "law_second_s2": fitted[1]}
         notices.append(
             "Chunk sizes vary, but not on every node in two sizes of 20 reads or more: service moments are given at "
@@ -166,50 +163,6 @@ def _law(
     names_of = ("service_mean_s", "service_second_s2", "service_third_s3")
     columns = dict(zip(names_of, moments.T, strict=True))
     return {**columns, "reference_bytes": np.where(scaled[:, 0] > 0, reference, np.nan)}
-
-
-def _affine(
-    cells: Cells, count: int, names: pa.Array, notices: list[str]
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Columns of the affine laws, NaN where a part is not known, and their mean (s) and second moment (s^2)."""
-    laws, stalls, moments = np.full((count, 4), np.nan), np.zeros((count, 2)), np.full((2, count), np.nan)
-    fits = fit_cells(cells)
-    count_of, mean_of, square_of = cells.moments[:, :3].T
-    second_of = mean_of**2 + square_of / count_of
-    for node in np.unique(cells.node):
-        mask = cells.node == node
-        sizes, counts = cells.bytes[mask], count_of[mask]
-        kept = fits.kept_mean[mask], fits.kept_std[mask]
-        law, probability, time = stalling_law(sizes, counts, kept, (mean_of[mask], second_of[mask]))
-        laws[node], stalls[node] = law, (probability, time)
-        moments[:, node] = with_stalls(law_moments(law, sizes, counts), probability, time)
-    columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
-    if not stalls.any():
-        return columns, moments
-    worst = int(np.argmax(stalls[:, 0] * stalls[:, 1] ** 2))
-    notices.append(
-        f"Services of {np.count_nonzero(stalls[:, 0])} nodes stall (stall_probability, stall_s): beside the "
-        f"affine law, at node {names[worst].as_py()}, "
-        f"{100 * stalls[worst, 0]:.2g} % of them take {time_text(stalls[worst, 1])} longer, whatever their size."
-    )
-    return columns | dict(zip(STALL_COLUMNS, stalls.T, strict=True)), moments
-
-
-def _warn_of_misfit(cells: Cells, fitted: np.ndarray, names: pa.Array, notices: list[str]) -> None:
-    observed, _ = raw_moments(pooled_rows(cells.moments, cells.node, len(names)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = observed[:, :2] / fitted.T
-    ratio = np.where(np.isfinite(ratio), ratio, 1.0)
-    misses = [np.abs(1 / ratio[:, 0] - 1) > _MISFIT, np.abs(np.log(ratio[:, 1])) > np.log(SECOND_MISFIT)]
-    wrong = np.flatnonzero(misses[0] | misses[1])
-    if wrong.size:
-        worst = int(wrong[np.argmax(np.abs(np.log(ratio[wrong, 1])))])
-        mean, second = 100 * (1 / ratio[worst, 0] - 1), ratio[worst, 1]
-        notices.append(
-            f"The affine law misses the service times of {wrong.size} nodes (node {names[worst].as_py()}: its mean by "
-            f"{mean:+.0f} %; their second moment, which waits depend on, is {second:.2g} times that of the law), as "
-            "with delays that are no shifted exponentials; reference_bytes= gives moments instead."
-        )
 
 
 def _totals(cells: Cells, quantity: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -300,7 +253,7 @@ def _law_columns(cells: Cells, fits: Fits) -> dict[str, pa.Array]:
     holds = ~np.isnan(laws[:, 1]) | (cells.moments[:, 0] >= LEAST_SAMPLES)
     delta = np.where(holds, laws[:, 0] + np.nan_to_num(laws[:, 1]) * cells.bytes, np.nan)
     psi = np.where(holds, laws[:, 2] + np.nan_to_num(laws[:, 3]) * cells.bytes, np.nan)
-    columns = dict(zip(_LAW_COLUMNS, laws.T, strict=True))
+    columns = dict(zip(AFFINE_COLUMNS, laws.T, strict=True))
     return {
         name: empty_to_null(v) for name, v in {**columns, "fit_mean_s": delta + psi, "fit_std_s": psi}.items()
     }
