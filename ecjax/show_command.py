@@ -48,6 +48,9 @@ def run_show(words: Sequence[str]) -> int:
     if len(runs):
         print_summary(out, job, runs, OUTPUT)
     if recommendation is not None:
+        if recommendation.run_count is not None and recommendation.run_count < len(runs):
+            of = f"of the last command, {recommendation.run_count} of these {len(runs)} runs:"
+            say(OUTPUT, of, soft_wrap=True)
         conclude(OUTPUT, recommendation.sentence)
     return 0
 

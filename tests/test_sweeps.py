@@ -8,6 +8,7 @@ import pytest
 from filelock import FileLock, Timeout
 
 from ecjax import hydra_run, sweeps
+from ecjax.cli import main
 from ecjax.composing import composed, load_job
 from ecjax.engine.opening import kept_engines, open_engine
 from ecjax.engine.options import EngineOptions
@@ -208,7 +209,7 @@ def test_values_that_are_lists_are_one_command():
     assert sweeps._words_of(group) == ["queue=[weighted]", "importance=[[1,0.4],[1,1]]"]
 
 
-def test_several_commands_have_one_progress_and_one_engine(tmp_path, caplog):
+def test_several_commands_have_one_progress_and_one_engine(tmp_path, caplog, capsys):
     jobs = [[*SMALL, f"generate.servers={servers}", f"out={tmp_path}/out"] for servers in (20, 30)]
     with caplog.at_level("INFO", "ecjax"):
         assert sweeps.run_jobs(JOB, jobs, [], 0).values == [0, 0]
@@ -217,6 +218,9 @@ def test_several_commands_have_one_progress_and_one_engine(tmp_path, caplog):
     assert len(ours) == 2
     assert not any(line.startswith("replaying transfers: ") for line in lines)
     assert lines[-1] == f"runs of the whole sweep: ecjax show {tmp_path}/out"
+    capsys.readouterr()
+    assert main(["show", f"{tmp_path}/out"]) == 0
+    assert "of the last command, 1 of these 2 runs:" in capsys.readouterr().out
     with kept_engines():
         with open_engine(EngineOptions()) as first:
             pass

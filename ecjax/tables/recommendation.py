@@ -20,12 +20,14 @@ class Recommendation:
         run_id: of the run that is recommended; None where the sentence says why none is.
         among: why the run was chosen, in a few words: ``the knee``, ``the cheapest with max_latency_s=0.05``.
         remarks: what the results assume, and what of them to doubt, as it was printed.
+        run_count: runs that it was chosen among, those of one command; None: not known.
     """
 
     sentence: str
     run_id: str | None = None
     among: str = ""
     remarks: tuple[str, ...] = ()
+    run_count: int | None = None
 
 
 def write_recommendation(out: Path, recommendation: Recommendation) -> None:

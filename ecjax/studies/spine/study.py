@@ -216,7 +216,7 @@ def run_study(
         taken_remarks()
         recommendation = None if _only_rows.get() else present(runs)
         if recommendation is not None:
-            recommendation = replace(recommendation, remarks=taken_remarks())
+            recommendation = replace(recommendation, remarks=taken_remarks(), run_count=len(runs))
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
         if not _only_rows.get():
