@@ -15,12 +15,12 @@ from ecjax.address_space import limit_warning
 from ecjax.command_words import check_words, split_flags
 from ecjax.completion import candidates, completion_script
 from ecjax.display import displayed
-from ecjax.errors import UserError
+from ecjax.errors import EXIT_USER, UserError
 from ecjax.guides import page
 from ecjax.job_help import command_help, job_help, overview
 from ecjax.jobs_index import COMMANDS, JOBS
 
-EXIT_FAILED, EXIT_USER = 1, 2
+EXIT_FAILED = 1
 _COLLECTIONS = 10_000, 20, 20  # objects between two collections, of those to one of the next generation
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")

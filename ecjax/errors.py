@@ -2,6 +2,8 @@
 
 from ecjax.display import displayed
 
+EXIT_USER = 2  # exit code of what ends with one
+
 
 class UserError(ValueError):
     """A mistake in what the user gave: names the place, what was found and what is allowed.

@@ -3,7 +3,9 @@
 r files (or objects), m storage nodes, R placement rows: files of one group share a row, every other file has its own.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -81,20 +83,23 @@ class Evaluation:
     load: jax.Array  # (m,) node loads rho
 
 
-def with_stalls(moments: np.ndarray, stall: np.ndarray) -> np.ndarray:
-    """Moments of X + S from those of X, polynomials in the chunk size (3, 4, m), and of an independent stall S.
+def with_stalls(moments: Iterable[Any], stall: Iterable[Any], unit: Any = 1.0) -> tuple[Any, Any, Any]:
+    """Moments of X + S from those of X and of an independent stall S, arrays of NumPy or JAX.
 
     Args:
-        moments: E[X^n], as ``Nodes.service``.
-        stall: E[S^n], s^n, (3, m).
+        moments: E[X^n], s^n; as polynomials in the chunk size their coefficients, lowest power first.
+        stall: E[S^n], s^n, of shapes that go with these.
+        unit: what 1 is among ``moments``: of polynomials their coefficients of 1.
     """
-    constant = np.zeros((4, 1))
-    constant[0] = 1.0
     one, two, three = moments
-    return np.stack(
-        [
-            one + stall[0] * constant,
-            two + 2 * stall[0] * one + stall[1] * constant,
-            three + 3 * stall[0] * two + 3 * stall[1] * one + stall[2] * constant,
-        ]
+    s_1, s_2, s_3 = stall
+    return (
+        one + s_1 * unit,
+        two + 2 * s_1 * one + s_2 * unit,
+        three + 3 * s_1 * two + 3 * s_2 * one + s_3 * unit,
     )
+
+
+CONSTANT = np.array(
+    [[1.0], [0.0], [0.0], [0.0]]
+)  # 1 as a polynomial in the chunk size, for every node: (4, 1)

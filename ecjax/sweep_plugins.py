@@ -19,7 +19,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, ListConfig
 
-from ecjax.errors import UserError
+from ecjax.errors import EXIT_USER, UserError
 
 # Hydra reads its own plugins anew when it first looks for any: what is derived from one has to come after that
 Plugins.instance()
@@ -27,7 +27,6 @@ Plugins.instance()
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper  # noqa: E402
 
 MODULE = "hydra_plugins.ecjax_sweeps"
-MISTAKE = 2  # exit code of a job that the user has made a mistake in
 
 RunJobs = Callable[[list[list[str]], list[str], int], list[Any]]
 
@@ -88,7 +87,7 @@ class ListSweeper(BasicSweeper):
         except UserError:
             kept.clear()
             raise
-        if all(job.return_value == MISTAKE for jobs in rounds for job in jobs):
+        if all(job.return_value == EXIT_USER for jobs in rounds for job in jobs):
             kept.clear()
         return rounds
 

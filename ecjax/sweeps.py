@@ -18,14 +18,13 @@ from ecjax.command_words import is_group, is_hydras, option_of
 from ecjax.composing import composed, load_job, options_from, parsed
 from ecjax.console import OutputMode, log, printing
 from ecjax.engine.opening import kept_engines
-from ecjax.errors import UserError
+from ecjax.errors import EXIT_USER, UserError
 from ecjax.jobs_index import GROUPS, Job, choices, folder
 from ecjax.merged_jobs import Group, merged
 from ecjax.options import Listed, Rule, Special, rule_of, shown
 from ecjax.progress import overall
 from ecjax.stopwatch import command_ended
 
-_MISTAKE = 2  # exit code of a job that the user has made a mistake in
 _SHOWN = 5  # jobs that are named
 
 
@@ -198,7 +197,7 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
             codes |= _codes(job, jobs, module, group, cfg)
             command_ended()
             advance(len(group.jobs))
-    mistaken = [number for number, code in sorted(codes.items()) if code == _MISTAKE]
+    mistaken = [number for number, code in sorted(codes.items()) if code == EXIT_USER]
     if mistaken and len(jobs) > 1:
         changed = _differing(jobs)
         first_few = "; ".join(" ".join(changed[number]) for number in mistaken[:_SHOWN])
@@ -211,7 +210,7 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
     if not columns:
         return Returned([codes[number] for number in range(len(jobs))], worst)
     means = [
-        _objectives(job, module, words, columns) if codes[number] != 2 else [math.nan] * len(columns)
+        _objectives(job, module, words, columns) if codes[number] != EXIT_USER else [math.nan] * len(columns)
         for number, words in enumerate(jobs)
     ]
     return Returned([values[0] if len(columns) == 1 else tuple(values) for values in means], worst)
@@ -226,13 +225,13 @@ def _codes(
     except UserError as error:
         if len(group.jobs) == 1:
             print(f"ecjax: {error}", file=sys.stderr)
-            return {group.jobs[0]: _MISTAKE}
+            return {group.jobs[0]: EXIT_USER}
     codes, said = dict[int, int](), set[str]()
     for number in group.jobs:  # nothing was computed: what is the matter is the matter before
         try:
             codes[number] = module.run(_checked_group(job, Group(jobs[number], {}, [number])))
         except UserError as error:
-            codes[number] = _MISTAKE
+            codes[number] = EXIT_USER
             if str(error) not in said:
                 print(f"ecjax: {error}", file=sys.stderr)
             said.add(str(error))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.model import Files, Nodes, with_stalls
+from ecjax.model import CONSTANT, Files, Nodes, with_stalls
 from ecjax.tables.rules import STALL_COLUMNS
 
 
@@ -71,7 +71,9 @@ def nodes_arrays(table: pa.Table, size_scaling: str = "proportional") -> Nodes:
                 service[n - 1, : n + 1] += factor * term
         if STALL_COLUMNS[0] in table.column_names:
             probability, stall = (column(table, name) for name in STALL_COLUMNS)
-            service = with_stalls(service, probability * stall ** np.arange(1, 4)[:, None])
+            service = np.stack(
+                with_stalls(service, probability * stall ** np.arange(1, 4)[:, None], CONSTANT)
+            )
     background = [column(table, f"background_{name}") for name in ("load", "second", "third")]
     channels = column(table, "channels", 1.0)
     several = bool(np.any(channels > 1))

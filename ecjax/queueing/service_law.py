@@ -18,6 +18,7 @@ from scipy import special
 
 from ecjax import precision  # noqa: F401  (64-bit floats before the first array)
 from ecjax.errors import UserError
+from ecjax.model import with_stalls
 
 _ENTRIES = 1025
 # standard normal scores of the tabulated levels: even steps there are fine in both tails
@@ -210,10 +211,10 @@ class ServiceLaw:
         if self.stalls is None:
             return one, two, three
         probability, time = self.stalls
-        s_1, s_2, s_3 = (
+        stall = [
             jnp.sum(probability * time**n, axis=1).reshape((1,) * (b.ndim - 1) + (-1,)) for n in (1, 2, 3)
-        )
-        return one + s_1, two + 2 * s_1 * one + s_2, three + 3 * s_1 * two + 3 * s_2 * one + s_3
+        ]
+        return with_stalls((one, two, three), stall)
 
 
 def unit_moments(law: UnitLaw) -> tuple[jax.Array, jax.Array, jax.Array]:

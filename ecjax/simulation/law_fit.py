@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy import optimize, special
 
-from ecjax.model import with_stalls
+from ecjax.model import CONSTANT, with_stalls
 from ecjax.simulation import laws as columns
 from ecjax.simulation.laws import KINDS, Laws
 
@@ -112,7 +112,7 @@ def polynomials(laws: Laws, nodes: int) -> np.ndarray:
                 product = longer
             moments[n - 1, : n + 1] += binomial * product * (1.0 if moment is None else moment)
     stall = laws.stall_moments(nodes)
-    return moments if stall is None else with_stalls(moments, stall)
+    return moments if stall is None else np.stack(with_stalls(moments, stall, CONSTANT))
 
 
 def background(load: float, second: float, third: float) -> tuple[float, np.ndarray]:

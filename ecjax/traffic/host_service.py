@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ecjax.model import with_stalls
 from ecjax.queueing.service_law import ServiceLaw
 
 
@@ -29,5 +30,5 @@ def host_moments(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarr
     if service.stalls is None:
         return one, two, three
     probability, time = map(np.asarray, service.stalls)
-    s_1, s_2, s_3 = (np.sum(probability * time**n, axis=1) for n in (1, 2, 3))
-    return one + s_1, two + 2 * s_1 * one + s_2, three + 3 * s_1 * two + 3 * s_2 * one + s_3
+    stall = [np.sum(probability * time**n, axis=1) for n in (1, 2, 3)]
+    return with_stalls((one, two, three), stall)
