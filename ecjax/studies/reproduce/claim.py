@@ -65,6 +65,7 @@ class Study:
         small: further words for ``size=small``.
         full: further words for ``size=full``.
         inputs: makes input tables, where the command needs some.
+        replays: name of the study whose plans it replays, one that comes before it; empty: none.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Study:
     small: tuple[str, ...] = ()
     full: tuple[str, ...] = ()
     inputs: Inputs | None = None
+    replays: str = ""
 
     @property
     def job(self) -> str:
@@ -135,5 +137,6 @@ class Paper:
         names = [study.name for study in self.studies]
         ids = [claim.id for claim in self.claims]
         missing = {name for claim in self.claims for name in claim.studies} - set(names)
+        missing |= {study.replays for study in self.studies if study.replays} - set(names)
         if len(set(names)) < len(names) or len(set(ids)) < len(ids) or missing:
             raise ValueError(f"{self.name}: names twice, or no study {sorted(missing)}")

@@ -50,6 +50,10 @@ class Setting:
     resume: bool
     options_of: OptionsOf
 
+    def folder(self, paper: Paper, name: str) -> str:
+        """Where a study writes."""
+        return str(self.out / paper.name / name)
+
 
 def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judged]:
     """Run the studies that the claims need, and judge them.
@@ -63,7 +67,9 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judg
         The claims in their order; one whose study fails is not judged, and says so.
     """
     claims = list(claims)
+    replayed = {study.name: study.replays for study in paper.studies if study.replays}
     needed = {name for claim in claims for name in claim.studies}
+    needed |= {replayed[name] for name in needed if name in replayed}
     made: dict[str, Made] = {}
     errors: dict[str, str] = {}
     commands: dict[str, str] = {}
@@ -72,7 +78,10 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judg
             continue
         began = time.perf_counter()
         words = _words(paper, study, setting)
-        commands[study.name] = shlex.join(["ecjax", study.job, *words])
+        command = shlex.join(["ecjax", study.job, *words])
+        if study.replays:
+            command = f"{commands[study.replays]} out={setting.folder(paper, study.replays)}; {command}"
+        commands[study.name] = command
         try:
             made[study.name] = _run(paper, study, words, setting)
         except (UserError, RuntimeError, MemoryError) as error:
@@ -96,15 +105,17 @@ def _words(paper: Paper, study: Study, setting: Setting) -> list[str]:
     """Words of the command of a study, its inputs made."""
     words = study.sized(setting.size)
     if study.inputs is not None:
-        folder = setting.out / paper.name / f"{study.name}_inputs"
+        folder = Path(setting.folder(paper, f"{study.name}_inputs"))
         folder.mkdir(parents=True, exist_ok=True)
         words = (*words, *study.inputs(folder, setting.size))
+    if study.replays:
+        words = (*words, f"plan={setting.folder(paper, study.replays)}")
     return list(words)
 
 
 def _run(paper: Paper, study: Study, words: list[str], setting: Setting) -> Made:
     """Run a study without a word and without figures."""
-    out = str(setting.out / paper.name / study.name)
+    out = setting.folder(paper, study.name)
     figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
     resume = f"resume={str(setting.resume).lower()}"
     options = setting.options_of(study.job, [*words, *figures, f"out={out}", resume])

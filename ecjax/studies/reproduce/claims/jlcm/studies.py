@@ -62,7 +62,6 @@ _FIG10 = (
 # a chunk of any k takes as long as the one of 12.5 MB that service was measured with: 5.6 of them per read, where
 # in proportion a read has the work of 12
 EQUAL_LOAD = 0.8 * 5.6 / 12
-_FIG9 = ("replay", "experiment=replay_fig9", "policy=[probabilistic,round_robin]")
 _ALIKE = (
     "cluster.hardware=tahoe",
     "cluster.slowdown=[1]",
@@ -130,8 +129,13 @@ STUDIES = (
         for name, words in (("d", ("cluster.k=[4]", "d=[8]")), ("k", ("cluster.k=[8]",)))
     ),
     Study("fig8", ("optimize", "experiment=jlcm_fig8", "eps=0.01", "estimate=false")),
-    Study("fig9", _FIG9, **_requests(40_000)),
     Study("fig9_plans", ("optimize", "experiment=jlcm_fig9", "estimate=false")),
+    Study(
+        "fig9",
+        ("replay", "plan_run=all", "policy=[probabilistic,round_robin]"),
+        **_requests(40_000),
+        replays="fig9_plans",
+    ),
     Study(
         "fig10_lengths",
         ("optimize", "experiment=jlcm_fig10", "cluster.grouped=true", "min_extra_chunks=0"),
@@ -156,16 +160,9 @@ STUDIES = (
     ),
     Study(
         "fig12",
-        (
-            *(
-                "replay",
-                "experiment=replay_fig12",
-                "planning.min_extra_chunks=0",
-                "planning.cluster.grouped=true",
-            ),
-            "planning.method=[certified]",
-        ),
+        ("replay", "plan_where=method=certified"),
         **_requests(40_000),
+        replays="fig12_plans",
     ),
     Study(
         "fig13",
