@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.planning.certified.data import Rows, Service, rates_of
-from ecjax.planning.certified.node_bound import ShareOut, node_minima
+from ecjax.planning.certified.node_bound import ShareOut
+from ecjax.planning.certified.node_bound import node_minima as minima_at
+from ecjax.planning.certified.node_levels import DIRECT, Chunks, Corners, node_minima
 
 _WORK = 300  # cells of levels that the search for one minimum may open
 
@@ -58,6 +60,8 @@ class States:
     least: np.ndarray  # (R,) chunks
     longest: np.ndarray  # (R,)
     storage: float  # s, what the least chunks cost on their cheapest nodes
+    kind: np.ndarray  # (m,) nodes of a kind are alike, whatever they keep
+    first: np.ndarray  # (K,) a node of each kind
     share_out: ShareOut
 
 
@@ -92,6 +96,14 @@ def states_of(service: Service, rows: Rows, share_out: ShareOut) -> States:
         rate = rates_of(rows)
         discount = (rows.per_dollar * rows.reading / np.where(rate > 0, rate, 1.0)[:, None]).T[:, row]
     count = len(kept)
+    described = [dollars, discount, service.mean[:, rows.grid], service.variance[:, rows.grid]]
+    described += [
+        moments.transpose(1, 0, 2),
+        background,
+        rows.site[:, None] if rows.per_site else dollars[:, :0],
+    ]
+    alike = np.concatenate([each.reshape(m, -1) for each in described], axis=1)
+    _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     return States(
         service._replace(
             size=service.size[rows.grid],
@@ -108,19 +120,74 @@ def states_of(service: Service, rows: Rows, share_out: ShareOut) -> States:
         least.astype(float),
         may.sum(axis=0).astype(float),
         storage,
+        kind.ravel(),
+        first,
         share_out,
     )
+
+
+def net_price(states: States, read: np.ndarray) -> np.ndarray:
+    """Price of latency of a read of every node with every set, (m S, E) s per 1/s, where reads are worth mu (E,)."""
+    price = np.maximum(read - states.discount, 0.0)
+    return np.repeat(price, states.dollars.shape[1], axis=0)
+
+
+class Between(NamedTuple):
+    """An interval of z, or one.
+
+    Attributes:
+        middle: s.
+        ends: (Q,) s, the ends, or the one z.
+    """
+
+    middle: float
+    ends: np.ndarray
+
+
+def minima_between(
+    service: Service, most: np.ndarray, price: np.ndarray, between: Between, tol: float
+) -> np.ndarray:
+    """Latency less the price of the reads of nodes, at least: (Q, nodes) s, by the tangents in z at the middle.
+
+    Args:
+        service: of the nodes.
+        most: (nodes, E) 1/s.
+        price: (Q, nodes, E) s per 1/s at the ends, >= 0.
+        between: the z.
+        tol: s, that the minimum of a node may leave open.
+    """
+    kind = np.full(most.shape[1], DIRECT if service.alone else 0)
+    chunks = Chunks(service.moments, service.mean, service.variance, kind, service.background)
+    ahead = np.zeros((len(between.ends), 2))
+    ahead[:, 0] = 0.0 if service.alone else between.ends - between.middle
+    centre = price.mean(axis=0)
+    corners = Corners(np.array([between.middle, 0.0]), ahead, (price - centre) * service.rate)
+    close = tol * service.rate
+    low, _ = node_minima(chunks, most, centre * service.rate, corners, close, np.zeros(most.shape))
+    return low.T / service.rate
+
+
+def some_of(states: States, which: np.ndarray) -> tuple[Service, np.ndarray]:
+    """Some of the m S nodes with a set, and the most that they serve, (count, E) 1/s."""
+    service = states.service
+    chosen = service._replace(
+        moments=np.ascontiguousarray(service.moments[:, which]),
+        mean=service.mean[which],
+        variance=service.variance[which],
+        background=service.background[which],
+    )
+    return chosen, states.most[which]
 
 
 def answers(states: States, prices: StatePrices, z: float, tol: float) -> Answers:
     """What every node does at prices, to a tolerance of s for all of them."""
     m, count = states.dollars.shape
-    price = np.maximum(prices.read - states.discount, 0.0)
+    price = net_price(states, prices.read)
     rates = np.zeros((1, 1, *states.most.shape))
-    low, value = node_minima(
+    low, value = minima_at(
         states.service,
         states.most,
-        np.repeat(price, count, axis=0),
+        price,
         np.array([z]),
         tol / m,
         _WORK,
@@ -129,9 +196,9 @@ def answers(states: States, prices: StatePrices, z: float, tol: float) -> Answer
     )
     least = low[0].reshape(m, count) + states.dollars - states.kept @ prices.kept
     best = least.argmin(axis=1)
-    at = np.arange(m), best
-    loads = rates[0, 0].reshape(m, count, -1)[at]
-    latency = value[0].reshape(m, count)[at] + np.sum(loads * price, axis=1)
+    at, which = (np.arange(m), best), np.arange(m) * count + best
+    loads = rates[0, 0][which]
+    latency = value[0][which] + np.sum(loads * price[which], axis=1)
     paid = states.dollars[at] + np.sum(loads * states.discount, axis=1)
     reads = float(prices.read @ states.asked)
     chunks = float(np.minimum(prices.kept * states.least, prices.kept * states.longest).sum())

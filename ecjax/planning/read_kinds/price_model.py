@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks
+from ecjax.planning.certified.node_levels import DIRECT, Chunks
 from ecjax.planning.read_kinds.read_terms import Answer
 
 _MOST_ANSWERS = 60  # the last so many

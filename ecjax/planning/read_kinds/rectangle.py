@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ecjax.planning.certified.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.read_kinds.model import KindModel, Loads, Moments, node_work, sojourn
-from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.read_kinds.node_minimum import node_minima as one_size_minima
 from ecjax.planning.read_kinds.price_model import PriceModel
 from ecjax.planning.read_kinds.read_terms import Answer, ReadTerm
@@ -122,7 +122,8 @@ class RectangleBound:
         if self.one_size:
             nodes, cells = self._one_size(prices, corners)
         else:
-            nodes, cells = node_minima(self.chunks, self.most, prices, corners, self.close, self.least)
+            by_node, cells = node_minima(self.chunks, self.most, prices, corners, self.close, self.least)
+            nodes = by_node.sum(axis=0)
             cells *= _LEVELS_PER_LOADS * len(corners.ahead) * prices.shape[1]
         answers = [
             self.reads(prices + more, *each)

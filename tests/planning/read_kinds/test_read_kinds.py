@@ -17,12 +17,12 @@ from planning.read_kinds.kind_models import (
 )
 from scipy import optimize
 
+from ecjax.planning.certified.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.problem import prepare
 from ecjax.planning.read_kinds import KindModel, plan_kinds
 from ecjax.planning.read_kinds import bound as bound_module
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
-from ecjax.planning.read_kinds.node_levels import DIRECT, Chunks, Corners, node_minima
 from ecjax.planning.read_kinds.node_minimum import node_minimum
 from ecjax.planning.read_kinds.price_model import PriceModel
 from ecjax.planning.read_kinds.read_terms import PlacementTerm
@@ -358,7 +358,7 @@ def test_node_minimum_of_many_sizes_is_close_below_that_of_one(seed):
     mean, variance = moments[0], moments[1] - moments[0] ** 2
     chunks = Chunks(moments, mean, variance, np.array([0, DIRECT, 1] * 2), node[None, :3].copy())
     corners, least = Corners(centre, ahead, np.zeros((4, 1, 6))), np.zeros((1, 6))
-    bounds, _ = node_minima(
+    (bounds,), _ = node_minima(
         chunks, np.tile(most / 2, 2)[None], np.tile(price, 2)[None], corners, close, least
     )
     for corner in range(4):
@@ -373,7 +373,7 @@ def test_node_minimum_of_many_sizes_is_close_below_that_of_one(seed):
     loads *= random.uniform(0, 1, (2000, 1, 1))
     stable = loads[:, 0] @ moments[0, 0] + 0.1 < 1
     value = model.latency(loads[stable], tuple(centre))[:, 0] - loads[stable][:, 0] @ np.tile(price, 2)
-    at_centre, _ = node_minima(
+    (at_centre,), _ = node_minima(
         chunks,
         np.tile(most / 2, 2)[None],
         np.tile(price, 2)[None],

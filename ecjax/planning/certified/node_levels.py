@@ -2,12 +2,12 @@
 
     N = min over rates 0 <= x_c <= X_c of sum_c x_c (phi_c - y_c),
 
-c a kind and size of chunks: phi_c is the sojourn's mean where a direct read is of one chunk, else h of ``node_minimum``
-with the z of its kind. The levels of the node's wait are searched as in ``certified.node_bound``, which says why the
-bounds hold. For z within a rectangle there is one partition of the levels into cells: h is convex in the levels and z
-together, so that its tangent plane at a cell's centre and the middle of z is below it. At fixed levels and rates the
-plane is affine in z, as prices may be, and so the least of a cell is concave in z, as is the sum of the least cells of
-all nodes: over the rectangle it is least at a corner.
+c a kind and size of chunks: phi_c is the sojourn's mean where a read is of one chunk, else (d + sqrt(d^2 + V)) / 2, d
+its mean less the z of its kind and V its variance. The levels of the node's wait are searched as in ``node_bound``,
+which says why the bounds hold. For z within a rectangle there is one partition of the levels into cells: phi is convex
+in the levels and z together, so that its tangent plane at a cell's centre and the middle of z is below it. At fixed
+levels and rates the plane is affine in z, as prices may be, and so the least of a cell is concave in z, as is the sum
+of the least cells of all nodes: over the rectangle it is least at a corner.
 """
 
 from typing import NamedTuple
@@ -65,7 +65,7 @@ class Corners(NamedTuple):
 
 @njit(error_model="numpy")
 def node_minima(chunks, most, prices, corners, close, least):
-    """Lower bounds of the sum of N over nodes at every corner, (Q,), valid together; and how many cells it took.
+    """Lower bounds of N of every node at every corner, (m, Q), valid together; and how many cells they took.
 
     Args:
         chunks: ``Chunks``.
@@ -75,21 +75,19 @@ def node_minima(chunks, most, prices, corners, close, least):
         close: s/s, how much less than N a node's bound may be.
         least: (m, C) 1/s, loads to look at first; result: the best that were met for the first corner.
     """
-    total = np.zeros(len(corners.ahead))
+    low = np.zeros((len(most), len(corners.ahead)))
     cells = 0
     for j in range(len(most)):
-        low, steps = _node_minimum(chunks, j, most[j], prices[j], corners, close, least[j])
-        total += low
-        cells += steps
-    return total, cells
+        cells += _node_minimum(chunks, j, most[j], prices[j], corners, close, least[j], low[j])
+    return low, cells
 
 
 @njit(inner=True, error_model="numpy")
-def _node_minimum(chunks, j, most, prices, corners, close, least):
-    """Of node j, see ``node_minima``; the cell with the least bound is split first."""
+def _node_minimum(chunks, j, most, prices, corners, close, least, low):
+    """Of node j into ``low``, see ``node_minima``; the cell with the least bound is split first."""
     node, kinds, columns, more = _columns(chunks, j, most, prices, corners)
     count, ends = len(columns), len(corners.ahead)
-    low, upper = np.zeros(ends), np.zeros(ends)
+    upper = np.zeros(ends)
     search = _Search(
         Terms(np.empty(count), np.empty(count), np.empty(count), np.zeros((1, count))),
         np.empty(count),
@@ -109,7 +107,7 @@ def _node_minimum(chunks, j, most, prices, corners, close, least):
         search.rates[c] = least[columns[c]]
     least[:] = 0.0
     if count == 0:
-        return low, 1
+        return 1
     region, beyond = region_of(node, node.moments, node.moments, close, more)
     low[:] = min(beyond, 0.0)
     _better(node, kinds, corners, search, upper)
@@ -128,7 +126,8 @@ def _node_minimum(chunks, j, most, prices, corners, close, least):
         waiting -= 1
         _sink(key, heap, waiting, heap[waiting])
         if made + 2 > _MOST_CELLS or np.all(bounds[first] >= upper - close):
-            low = np.minimum(low, bounds[first])
+            for corner in range(ends):
+                low[corner] = min(low[corner], bounds[first, corner])
             continue
         cell = (cells[first, 0], cells[first, 1], cells[first, 2], cells[first, 3])
         for half in halves(cell, ahead[first, 0]):
@@ -142,7 +141,7 @@ def _node_minimum(chunks, j, most, prices, corners, close, least):
             made += 1
     for c in range(count):
         least[columns[c]] = search.best[c]
-    return low, made
+    return made
 
 
 @njit(inner=True)
