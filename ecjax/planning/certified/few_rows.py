@@ -16,6 +16,7 @@ otherwise; limits of nodes are not.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ _MOVED = 4  # prices of the nearest z that a program starts with
 _TURNS = 8  # between the best sets at a z and the best z of these
 _WORK = 60  # linear programs for an interval of z
 _BUDGET = 300  # linear programs, before less is proved
+_BUDGETS = 4  # of them in all
 _LESS = 3  # times what is left open then
 _CLOSE = 0.1  # of it, for which no shorter interval is tried
 _FIRST_WIDTH = 0.1  # of all z
@@ -105,7 +107,7 @@ def bound_by_sets(
         search = _Search(states, rows, steep, worth, tol)
         search.improve(first, lowest)
         placements = np.concatenate([search.placements(), placements])[:_PLACEMENTS]
-        bound = search.best if service.alone else search.everywhere(lowest)
+        bound = search.best if service.alone else search.everywhere(k)
         return BySets(max(surely, bound), placements)
     placements = placements[:_PLACEMENTS]
     at_best = answers(states, first, z, _FINE * tol * worth).bound
@@ -199,18 +201,24 @@ class _Search:
         shape = len(different), len(self._states.least), len(self._states.dollars)
         return np.array(list(different.values()), bool).reshape(shape)
 
-    def everywhere(self, lowest: Callable[[float], float]) -> float:
+    def everywhere(self, k: float) -> float:
         """Bound on all plans, s: intervals of z from the highest down, as long as they prove the target.
 
         Args:
-            lowest: z below which plans cost more than a target.
+            k: chunks of a read, > 1.
         """
         if not np.isfinite(self.best):
             return -np.inf
-        slack, spent = self._slack, 0
+        mean = self._mean_delays()
+
+        def lowest(target: float) -> float:
+            """Plans of a smaller z cost more: a chunk that is z late or more costs its mean delay less z."""
+            return (mean - target) / (k - 1)
+
+        slack, spent, budgets = self._slack, 0, _BUDGETS
         high, target = self.best - self._states.storage, self.best - slack
         width, work = _FIRST_WIDTH * (high - lowest(target)), _FIRST_WORK
-        while high > lowest(target):
+        while high > lowest(target) and budgets:
             low = max(high - width, lowest(target))
             between = Between(0.5 * (low + high), np.array([low, high]))
             program = self._program(between, 1)
@@ -223,14 +231,27 @@ class _Search:
                 spent += len(program.proofs)
             if spent > _BUDGET:
                 # proving less takes fewer intervals, and less for each
-                target, slack, spent = target - (_LESS - 1) * slack, _LESS * slack, 0
+                target, slack, spent, budgets = target - (_LESS - 1) * slack, _LESS * slack, 0, budgets - 1
             if value >= target:
                 high, width, work = low, _LONGER * width, _FIRST_WORK
             elif value < target - _CLOSE * slack and (work < _WORK or width > _LEAST_WIDTH * slack):
                 width, work = _SHORTER * width, min(2 * work, _WORK)
             else:
                 target = value
-        return target
+        if budgets or high <= lowest(target):
+            return target
+        rest = self._program(Between(0.5 * (lowest(target) + high), np.array([lowest(target), high])), _MOVED)
+        return min(target, rest.least(target, _FINE * slack, _FIRST_WORK).bound)
+
+    def _mean_delays(self) -> float:
+        """The least sum of the mean delays of the chunks of a read, with storage, s."""
+        alone = replace(self._states, service=self._states.service._replace(alone=True))
+        tol = _FINE * self._slack
+        program = SetProgram(alone, self._rows, Between(0.0, np.zeros(1)), tol, self._unit)
+        near = self._programs[-1]
+        for proof in near.proofs[:_MOVED]:
+            program.learn(Prices(*(each[:1] for each in proof.prices)))
+        return program.least(np.inf, tol, _WORK).bound
 
     def _program(self, between: Between, moved: int = 0) -> SetProgram:
         """A program with so many prices of the nearest one."""

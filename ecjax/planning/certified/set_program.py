@@ -210,10 +210,10 @@ class SetProgram:
         loads = np.zeros((chosen, len(states.asked)))
         loads[self._pair, self._entry] = part * self._most / np.maximum(nodes[self._pair], _WHOLE)
         service, most = some_of(states, self._state[used])
-        slope = slopes(service, np.minimum(loads[used], most), self.between.ends[end]).read
+        slope = np.maximum(slopes(service, np.minimum(loads[used], most), self.between.ends[end]).read, 0.0)
         # those of nodes that are overloaded would be beyond what programs can count with
-        slope = np.clip(slope, 0.0, _STEEPEST * self._unit / np.where(most > 0, most, np.inf))
-        price = np.repeat(slope[None], len(self._planes), axis=0)
+        steep = np.max(slope * most, axis=1, keepdims=True) / (_STEEPEST * self._unit)
+        price = np.repeat((slope / np.maximum(steep, 1.0))[None], len(self._planes), axis=0)
         low = minima_between(service, most, price, self.between, self._tol / len(states.kind))
         for each, planes in enumerate(low):
             self._add_planes(each, used, planes, price[each])
