@@ -10,11 +10,12 @@ from ecjax.planning.certified.apart import kept_apart
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import has_one_size
-from ecjax.planning.certified.few_rows import bound_by_sets, few_rows
+from ecjax.planning.certified.few_rows import bound_by_sets, branching, few_rows
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.certified.solvers import Device, HostSolver, Solver
+from ecjax.planning.certified.waits import best_z
 
 _START_SWEEPS = 6
 _MIXED_TOL = 5e-5
@@ -87,6 +88,8 @@ def certify(
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
+    if start is None and branching(service, rows):
+        return _of_few_rows(passes, settings)
     known: one_size_plan.Plan | None = None
     least = -np.inf
     if has_one_size(service, rows):
@@ -161,6 +164,23 @@ def certify(
         )
         value, placements = max(value, by_sets.bound), by_sets.placements
     return _certificate(passes, settings, kinds, z, objective, value, count, placements)
+
+
+def _of_few_rows(passes: Passes, settings: Settings) -> Certificate:
+    """By branches over the sets of rows that nodes keep: what rows respond to each other is where they start."""
+    service, rows = passes.service, passes.rows
+    kinds = np.zeros((rows.number, len(rows.chunk_price)), np.int8)
+    z, objective = respond(passes, kinds, None, np.zeros(kinds.shape[1]), _START_SWEEPS, 1e-3, settings.seed)
+    # prices to start from are those where all nodes have the same load: whole choices may overload one
+    hot = np.repeat(rows.hot, np.diff(rows.start)) * rows.read
+    speed = 1 / (service.moments[0][:, rows.grid] @ hot)
+    loads = np.outer(speed / speed.sum(), np.bincount(rows.grid, hot, len(service.size)))
+    share_out = partial(passes.share_out_bins, least=1)
+    start = best_z(service, loads)
+    by_sets = bound_by_sets(service, rows, loads, start, objective, 0.3 * settings.gap, share_out)
+    return _certificate(
+        passes, settings, kinds, z, objective, by_sets.bound, _START_SWEEPS, by_sets.placements
+    )
 
 
 def _one_size(

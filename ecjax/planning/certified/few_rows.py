@@ -35,7 +35,7 @@ _FIRST_BOX, _GROWTH, _SHRINKAGE = 0.3, 1.5, 0.6
 _ROUNDS = 40  # of prices for one z
 _CLOSED = 0.5  # of the tolerance, between what prices prove and what others could
 _FINE = 0.3  # of the tolerance, for the minima of all nodes
-_LEAST_TOL, _MOST_TOL = 3e-3, 1e-2  # relative
+_LEAST_TOL, _MOST_TOL = 1e-3, 1e-2  # relative
 _PART = 0.1  # of what stays open, that the search over z may lose
 _PLACEMENTS = 4  # to try
 _RENEWALS = 24  # z that get prices of their own
@@ -43,8 +43,8 @@ _MOST_STATES = 600  # sets of all nodes together, of which branches are searched
 _MOVED = 4  # prices of the nearest z that a program starts with
 _TURNS = 8  # between the best sets at a z and the best z of these
 _WORK = 60  # linear programs for an interval of z
-_BUDGET = 300  # linear programs, before less is proved
-_BUDGETS = 4  # of them in all
+_BUDGET = 200  # linear programs, before less is proved
+_BUDGETS = 3  # of them in all
 _LESS = 3  # times what is left open then
 _CLOSE = 0.1  # of it, for which no shorter interval is tried
 _FIRST_WIDTH = 0.1  # of all z
@@ -64,6 +64,11 @@ class BySets(NamedTuple):
 def few_rows(service: Service, rows: Rows) -> bool:
     """Whether rows and their chunk sizes are few enough for this bound, and more than prices of mixtures do well."""
     return rows.number <= _MOST_ROWS and len(rows.grid) <= _MOST_ENTRIES and not len(rows.true_size.edge)
+
+
+def branching(service: Service, rows: Rows) -> bool:
+    """Whether they and the nodes are few enough for branches, which need no other plans and bounds to start from."""
+    return few_rows(service, rows) and len(service.mean) << rows.number <= _MOST_STATES
 
 
 def bound_by_sets(
@@ -103,7 +108,7 @@ def bound_by_sets(
         """Plans of a smaller z cost more."""
         return (k * soonest + states.storage - target) / (k - 1) if k > 1 else -np.inf
 
-    if states.dollars.size <= _MOST_STATES:
+    if branching(service, rows):
         search = _Search(states, rows, steep, worth, tol)
         search.improve(first, lowest)
         placements = np.concatenate([search.placements(), placements])[:_PLACEMENTS]
@@ -181,7 +186,8 @@ class _Search:
             self._programs.append(program)
             if not np.isfinite(self.best) or outcome.cost < least:
                 self.best = outcome.bound
-                self._slack = max(self._slack, self._tol * self.best if np.isfinite(self.best) else 0.0)
+                if np.isfinite(self.best) and self.best > 0:
+                    self._slack = self._tol * self.best
             if outcome.sets is None or outcome.loads is None or outcome.cost >= least - _NEAR * self._slack:
                 return
             least = outcome.cost
