@@ -26,7 +26,7 @@ from ecjax.planning.certified.waits import slopes
 
 _WHOLE = 1e-6  # of a node, that a program's solution may be off a whole one
 _AGAIN = 4  # times that a branch is solved anew because there are better planes
-_AT_FIRST = 20  # times that the first one is
+_AT_FIRST = 20  # times that the first one is, and those where all nodes are whole
 _STEEPEST = 1e4  # times what a plan costs, for all reads of a set
 _INFEASIBLE = 2  # status of SciPy's linear programs; of HiGHS's errors, too
 _REFINED = 0.3  # of what a branch lacks, that planes may leave open
@@ -314,22 +314,22 @@ class SetProgram:
             value = max(value, self.proven(solved[1], numbers))
             end = int(np.argmin([one[0] for one in solved[0]]))
             told, x, _ = solved[0][end]
-            missing = (
-                max(tol, _REFINED * (min(goal, best.cost) - value))
-                if np.isfinite(min(goal, best.cost))
-                else tol
-            )
-            often = _AT_FIRST if len(self.proofs) <= _AT_FIRST else _AGAIN
-            if value < goal and max(self._touch(x, end), value - told) > missing and again < often:
-                push(value, numbers, again + 1)
-                continue
             nodes = np.zeros(shape)
             nodes[self._kind, self._set] = x[: len(self._kind)]
+            branches = _branches(numbers, nodes, nodes.sum(axis=0) @ self._states.kept)
+            # better planes are worth more where there is nothing to branch on
+            left, often = tol, _AT_FIRST
+            if branches and len(self.proofs) > _AT_FIRST:
+                often = _AGAIN
+            if branches and min(goal, best.cost) < np.inf:
+                left = max(tol, _REFINED * (min(goal, best.cost) - value))
+            if value < goal and max(self._touch(x, end), value - told) > left and again < often:
+                push(value, numbers, again + 1)
+                continue
             if len(self._planes) == 1:
                 best = min(best, self._rounded(nodes), key=lambda each: each.cost)
-            branches = _branches(numbers, nodes, nodes.sum(axis=0) @ self._states.kept)
             if not branches:
-                # what planes leave open of it is no more than the tolerance, or _AGAIN was not enough
+                # what planes leave open of it is no more than the tolerance, or they were too many
                 closed = min(closed, value)
             for branch in branches:
                 push(value, branch, 0)
