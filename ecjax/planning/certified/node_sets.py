@@ -14,6 +14,7 @@ from ecjax.planning.certified.node_bound import ShareOut
 from ecjax.planning.certified.node_bound import node_minima as minima_at
 from ecjax.planning.certified.node_levels import DIRECT, Chunks, Corners, node_minima
 
+_SERVED = 1e-9  # of all reads of a row: less is none
 _WORK = 300  # cells of levels that the search for one minimum may open
 
 
@@ -62,6 +63,8 @@ class States:
     storage: float  # s, what the least chunks cost on their cheapest nodes
     kind: np.ndarray  # (m,) nodes of a kind are alike, whatever they keep
     first: np.ndarray  # (K,) a node of each kind
+    row: np.ndarray  # (E,) row of every entry
+    met: np.ndarray  # (m S, E) 1/s, the best rates of the last search, where the next one looks first
     share_out: ShareOut
 
 
@@ -122,6 +125,8 @@ def states_of(service: Service, rows: Rows, share_out: ShareOut) -> States:
         storage,
         kind.ravel(),
         first,
+        row,
+        np.zeros((m * count, len(row))),
         share_out,
     )
 
@@ -145,7 +150,7 @@ class Between(NamedTuple):
 
 
 def minima_between(
-    service: Service, most: np.ndarray, price: np.ndarray, between: Between, tol: float
+    service: Service, most: np.ndarray, price: np.ndarray, between: Between, tol: float, rates: np.ndarray
 ) -> np.ndarray:
     """Latency less the price of the reads of nodes, at least: (Q, nodes) s, by the tangents in z at the middle.
 
@@ -155,6 +160,7 @@ def minima_between(
         price: (Q, nodes, E) s per 1/s at the ends, >= 0.
         between: the z.
         tol: s, that the minimum of a node may leave open.
+        rates: (nodes, E) 1/s, to look at first; result: the best that were met for the first end.
     """
     kind = np.full(most.shape[1], DIRECT if service.alone else 0)
     chunks = Chunks(service.moments, service.mean, service.variance, kind, service.background)
@@ -162,9 +168,43 @@ def minima_between(
     ahead[:, 0] = 0.0 if service.alone else between.ends - between.middle
     centre = price.mean(axis=0)
     corners = Corners(np.array([between.middle, 0.0]), ahead, (price - centre) * service.rate)
-    close = tol * service.rate
-    low, _ = node_minima(chunks, most, centre * service.rate, corners, close, np.zeros(most.shape))
+    low, _ = node_minima(chunks, most, centre * service.rate, corners, tol * service.rate, rates)
     return low.T / service.rate
+
+
+def minima_of_sets(states: States, reads: np.ndarray, between: Between, tol: float) -> np.ndarray:
+    """The same of a node of every kind with every set, (Q, K, S) s; 0 where it may not have the set.
+
+    What serves nothing of a row costs no less without it: most sets need no search of their own.
+
+    Args:
+        states: of the nodes.
+        reads: (Q, E) mu at the ends, s per 1/s.
+        between: the z.
+        tol: s, that the minimum of a node may leave open.
+    """
+    price = np.stack([net_price(states, each) for each in reads])
+    kept, count = states.kept > 0, len(states.kept)
+    within = np.all(kept[None] <= kept[:, None], axis=2)  # of a set (S, 1) another (1, S)
+    open_ = np.isfinite(states.dollars[states.first])
+    low = np.zeros((len(reads), *open_.shape))
+    for rows in range(kept.shape[1], -1, -1):
+        kind, which = np.nonzero(open_ & (kept.sum(axis=1) == rows))
+        if not len(kind):
+            continue
+        place = states.first[kind] * count + which
+        service, most = some_of(states, place)
+        rates = states.met[place]
+        least = minima_between(service, most, price[:, place], between, tol, rates)
+        states.met[place] = rates
+        serves = np.zeros((len(kind), kept.shape[1]), bool)
+        np.logical_or.at(serves.T, states.row, (rates > _SERVED * most).T)
+        for number, (at, of, served) in enumerate(zip(kind, which, serves, strict=True)):
+            alike = open_[at] & within[of] & np.all(served <= kept, axis=1)
+            alike[of] = True
+            low[:, at, alike] = least[:, number, None]
+            open_[at, alike] = False
+    return low
 
 
 def some_of(states: States, which: np.ndarray) -> tuple[Service, np.ndarray]:

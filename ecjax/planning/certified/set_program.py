@@ -21,7 +21,14 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from ecjax.planning.certified.data import Rows
-from ecjax.planning.certified.node_sets import Between, States, minima_between, net_price, some_of
+from ecjax.planning.certified.node_sets import (
+    Between,
+    States,
+    minima_between,
+    minima_of_sets,
+    net_price,
+    some_of,
+)
 from ecjax.planning.certified.waits import slopes
 
 _WHOLE = 1e-6  # of a node, that a program's solution may be off a whole one
@@ -165,16 +172,13 @@ class SetProgram:
     def learn(self, prices: Prices) -> Proof:
         """What prices prove; the programs get their planes."""
         states = self._states
-        price = np.stack([net_price(states, reads) for reads in prices.reads])
-        count = self._dollars.shape[1]
-        which = (states.first[:, None] * count + np.arange(count)).ravel()
-        service, most = some_of(states, which)
-        low = minima_between(service, most, price[:, which], self.between, self._tol / len(states.kind))
-        proof = Proof(prices, low.reshape(len(low), -1, count))
+        low = minima_of_sets(states, prices.reads, self.between, self._tol / len(states.kind))
+        proof = Proof(prices, low)
         self.proofs.append(proof)
         everything = np.arange(len(self._kind))
-        for end, each in enumerate(proof.low):
-            self._add_planes(end, everything, each[self._kind, self._set], price[end, self._state])
+        for end, (reads, each) in enumerate(zip(prices.reads, low, strict=True)):
+            price = net_price(states, reads)[self._state]
+            self._add_planes(end, everything, each[self._kind, self._set], price)
         return proof
 
     def alike(self, reads: np.ndarray, chunks: np.ndarray) -> Prices:
@@ -214,7 +218,7 @@ class SetProgram:
         # those of nodes that are overloaded would be beyond what programs can count with
         steep = np.max(slope * most, axis=1, keepdims=True) / (_STEEPEST * self._unit)
         price = np.repeat((slope / np.maximum(steep, 1.0))[None], len(self._planes), axis=0)
-        low = minima_between(service, most, price, self.between, self._tol / len(states.kind))
+        low = minima_between(service, most, price, self.between, self._tol / len(states.kind), loads[used])
         for each, planes in enumerate(low):
             self._add_planes(each, used, planes, price[each])
         return self._unit * float(np.maximum(self._planes[end][-1] @ x, 0.0).sum())

@@ -156,7 +156,7 @@ STUDIES = (
             *("optimize", "experiment=jlcm_fig12", "min_extra_chunks=0", "cluster.grouped=true"),
             "method=[certified,published]",
         ),
-        small=("estimate=false",),
+        small=("estimate=false", "gap=0.01"),
     ),
     Study(
         "fig12",
@@ -170,7 +170,7 @@ STUDIES = (
             *("optimize", "experiment=jlcm_fig13", "method=[certified,published]"),
             "theta=[0,0.5,1,2,5,10,20,50,100,200,1e6]",
         ),
-        small=("estimate=false",),
+        small=("estimate=false", "gap=0.01"),
     ),
     Study(
         "sizes",
