@@ -106,17 +106,17 @@ def quantiles(bins: np.ndarray) -> np.ndarray:
     """Quantiles of histograms (G, bins) at LEVELS, linear within a bin: (G, Q) s, nan where a histogram is empty."""
     edges = tally.bin_edges(bins.shape[1])
     values = np.full((len(bins), len(LEVELS)), np.nan)
-    for group, counts in enumerate(bins):
-        total = counts.sum()
-        if total == 0:
-            continue
-        below = np.concatenate(([0], np.cumsum(counts)))
-        for column, level in enumerate(LEVELS):
-            rank = level * total
-            place = min(int(np.searchsorted(below, rank, side="left")), len(counts)) - 1
-            place = max(place, int(np.argmax(counts > 0)))
-            share = (rank - below[place]) / counts[place] if counts[place] else 0.0
-            values[group, column] = edges[place] + share * (edges[place + 1] - edges[place])
+    held = np.flatnonzero(bins.any(axis=1))
+    counts, group = bins[held], np.arange(len(held))
+    below = np.concatenate([np.zeros((len(held), 1), counts.dtype), np.cumsum(counts, axis=1)], axis=1)
+    first = np.argmax(counts > 0, axis=1)
+    for column, level in enumerate(LEVELS):
+        rank = level * below[:, -1]
+        place = np.minimum(np.sum(below < rank[:, None], axis=1), counts.shape[1]) - 1
+        place = np.maximum(place, first)
+        inside = counts[group, place]
+        share = np.where(inside > 0, (rank - below[group, place]) / np.maximum(inside, 1), 0.0)
+        values[held, column] = edges[place] + share * (edges[place + 1] - edges[place])
     return values
 
 
