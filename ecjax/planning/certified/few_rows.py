@@ -15,8 +15,6 @@ close what the prices leave open at a z (``set_program``), and keep limits of ch
 otherwise; limits of nodes are not.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +23,9 @@ from scipy.optimize import linprog
 from ecjax.planning.certified.data import Rows, Service
 from ecjax.planning.certified.march import Range, march
 from ecjax.planning.certified.node_bound import ShareOut
-from ecjax.planning.certified.node_sets import Between, StatePrices, States, answers, some_of, states_of
-from ecjax.planning.certified.set_program import Prices, SetProgram
-from ecjax.planning.certified.waits import best_z, slopes, waits
+from ecjax.planning.certified.node_sets import StatePrices, States, answers, states_of
+from ecjax.planning.certified.set_search import Search
+from ecjax.planning.certified.waits import slopes, waits
 
 _MOST_ROWS = 4
 _MOST_ENTRIES = 16  # chunk sizes of all rows together
@@ -35,23 +33,11 @@ _FIRST_BOX, _GROWTH, _SHRINKAGE = 0.3, 1.5, 0.6
 _ROUNDS = 40  # of prices for one z
 _CLOSED = 0.5  # of the tolerance, between what prices prove and what others could
 _FINE = 0.3  # of the tolerance, for the minima of all nodes
-_LEAST_TOL, _MOST_TOL = 1e-3, 1e-2  # relative
+_LEAST_TOL, _MOST_TOL = 3e-3, 1e-2  # relative
 _PART = 0.1  # of what stays open, that the search over z may lose
 _PLACEMENTS = 4  # to try
 _RENEWALS = 24  # z that get prices of their own
 _MOST_STATES = 600  # sets of all nodes together, of which branches are searched
-_MOVED = 2  # prices of the nearest z that a program starts with
-_TURNS = 8  # between the best sets at a z and the best z of these
-_WORK = 60  # linear programs for an interval of z
-_BUDGET = 200  # linear programs, before less is proved
-_BUDGETS = 3  # of them in all
-_LESS = 3  # times what is left open then
-_CLOSE = 0.1  # of it, for which no shorter interval is tried
-_FIRST_WIDTH = 0.1  # of all z
-_FIRST_WORK = 12  # linear programs for an interval, before a shorter one gets more
-_LONGER, _SHORTER = 1.5, 0.6
-_LEAST_WIDTH = 0.2  # of what need not be proved
-_NEAR = 1e-4  # relative, of z that are alike
 
 
 class BySets(NamedTuple):
@@ -99,8 +85,8 @@ def bound_by_sets(
     start = StatePrices(steep(z), np.zeros(rows.number), z)
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
     surely = states.storage + soonest
-    worth, tol = states.storage + max(z, soonest), max(tol, _LEAST_TOL)
-    first, tried = _solved(states, start, start.read, tol * worth)
+    worth = states.storage + max(z, soonest)
+    first, tried = _solved(states, start, start.read, max(tol, _LEAST_TOL) * worth)
     placements = tried[[_keeps(rows, each) for each in tried]]
     k = float(states.asked.sum()) / service.rate
 
@@ -109,12 +95,12 @@ def bound_by_sets(
         return (k * soonest + states.storage - target) / (k - 1) if k > 1 else -np.inf
 
     if branching(service, rows):
-        search = _Search(states, rows, steep, worth, tol)
+        search = Search(states, rows, steep, worth, tol)
         search.improve(first, lowest)
         placements = np.concatenate([search.placements(), placements])[:_PLACEMENTS]
         bound = search.best if service.alone else search.everywhere(k)
         return BySets(max(surely, bound), placements)
-    placements = placements[:_PLACEMENTS]
+    placements, tol = placements[:_PLACEMENTS], max(tol, _LEAST_TOL)
     at_best = answers(states, first, z, _FINE * tol * worth).bound
     if service.alone:
         return BySets(at_best, placements)
@@ -143,149 +129,6 @@ def bound_by_sets(
 
     where = Range(min(lowest(target), z), max(target - states.storage, z), target, slack)
     return BySets(max(surely, march(rest, renewed, first, where)[0]), placements)
-
-
-class _Search:
-    """Best sets at several z, and what is proved for every z.
-
-    Args:
-        states: of the nodes.
-        rows: of the placement.
-        steep: (E,) s per 1/s, about the prices at a z.
-        unit: s, about what a plan costs.
-        tol: of it, that need not be proved.
-    """
-
-    def __init__(
-        self,
-        states: States,
-        rows: Rows,
-        steep: Callable[[float], np.ndarray],
-        unit: float,
-        tol: float,
-    ) -> None:
-        self.best = np.inf  # s, of all plans at the z that were searched
-        self._states, self._rows, self._steep = states, rows, steep
-        self._unit, self._tol, self._slack = unit, tol, tol * unit
-        self._programs: list[SetProgram] = []
-        self._plans: list[tuple[float, np.ndarray]] = []  # s, (m,) sets
-
-    def improve(self, first: StatePrices, lowest: Callable[[float], float]) -> None:
-        """From prices for a z: the best sets there, the best z for these, and so on.
-
-        Args:
-            first: the prices.
-            lowest: z below which plans cost more than a target.
-        """
-        at = first.z
-        program = self._program(Between(at, np.array([at])))
-        program.learn(program.alike(first.read[None], first.kept[None]))
-        least = np.inf
-        for _ in range(_TURNS):
-            outcome = program.least(np.inf, _FINE * self._slack, _WORK)
-            self._programs.append(program)
-            if not np.isfinite(self.best) or outcome.cost < least:
-                self.best = outcome.bound
-                if np.isfinite(self.best) and self.best > 0:
-                    self._slack = self._tol * self.best
-            if outcome.sets is None or outcome.loads is None or outcome.cost >= least - _NEAR * self._slack:
-                return
-            least = outcome.cost
-            self._plans.append((least, outcome.sets))
-            again = self._best_z(outcome.sets, outcome.loads)
-            if again >= least or again <= lowest(least) or abs(again - at) <= _NEAR * abs(at):
-                return
-            at = again
-            program = self._program(Between(at, np.array([at])), _MOVED)
-
-    def placements(self) -> np.ndarray:
-        """(C, R, m) what nodes keep in the plans that were best, the best first."""
-        kept = self._states.kept > 0
-        different = {
-            sets.tobytes(): kept[sets].T for _, sets in sorted(self._plans, key=lambda plan: plan[0])
-        }
-        shape = len(different), len(self._states.least), len(self._states.dollars)
-        return np.array(list(different.values()), bool).reshape(shape)
-
-    def everywhere(self, k: float) -> float:
-        """Bound on all plans, s: intervals of z from the highest down, as long as they prove the target.
-
-        Args:
-            k: chunks of a read, > 1.
-        """
-        if not np.isfinite(self.best):
-            return -np.inf
-        mean = self._mean_delays()
-
-        def lowest(target: float) -> float:
-            """Plans of a smaller z cost more: a chunk that is z late or more costs its mean delay less z."""
-            return (mean - target) / (k - 1)
-
-        slack, spent, budgets = self._slack, 0, _BUDGETS
-        high, target = self.best - self._states.storage, self.best - slack
-        width, work = _FIRST_WIDTH * (high - lowest(target)), _FIRST_WORK
-        while high > lowest(target) and budgets:
-            low = max(high - width, lowest(target))
-            between = Between(0.5 * (low + high), np.array([low, high]))
-            program = self._program(between, 1)
-            value = program.proven(program.proofs[0])
-            if value < target:
-                for moved in self._moved(between.ends, _MOVED)[1:]:
-                    program.learn(moved)
-                value = program.least(target, _FINE * slack, work).bound
-                self._programs.append(program)
-                spent += len(program.proofs)
-            if spent > _BUDGET:
-                # proving less takes fewer intervals, and less for each
-                target, slack, spent, budgets = target - (_LESS - 1) * slack, _LESS * slack, 0, budgets - 1
-            if value >= target:
-                high, width, work = low, _LONGER * width, _FIRST_WORK
-            elif value < target - _CLOSE * slack and (work < _WORK or width > _LEAST_WIDTH * slack):
-                width, work = _SHORTER * width, min(2 * work, _WORK)
-            else:
-                target = value
-        if budgets or high <= lowest(target):
-            return target
-        rest = self._program(Between(0.5 * (lowest(target) + high), np.array([lowest(target), high])), _MOVED)
-        return min(target, rest.least(target, _FINE * slack, _FIRST_WORK).bound)
-
-    def _mean_delays(self) -> float:
-        """The least sum of the mean delays of the chunks of a read, with storage, s."""
-        alone = replace(self._states, service=self._states.service._replace(alone=True))
-        tol = _FINE * self._slack
-        program = SetProgram(alone, self._rows, Between(0.0, np.zeros(1)), tol, self._unit)
-        near = self._programs[-1]
-        for proof in near.proofs[:_MOVED]:
-            program.learn(Prices(*(each[:1] for each in proof.prices)))
-        return program.least(np.inf, tol, _WORK).bound
-
-    def _program(self, between: Between, moved: int = 0) -> SetProgram:
-        """A program with so many prices of the nearest one."""
-        program = SetProgram(self._states, self._rows, between, _FINE * self._slack, self._unit)
-        for prices in self._moved(between.ends, moved):
-            program.learn(prices)
-        return program
-
-    def _moved(self, ends: np.ndarray, most: int) -> list[Prices]:
-        """Prices of the nearest program for other z, the best first, moved along with the slopes."""
-        if not most:
-            return []
-        middle = float(ends.mean())
-        near = min(reversed(self._programs), key=lambda program: abs(program.between.middle - middle))
-        proofs = sorted(near.proofs, key=near.proven, reverse=True)[:most]
-        # from the nearest end of that one
-        of = np.abs(near.between.ends[None] - ends[:, None]).argmin(axis=1)
-        part = np.stack(
-            [self._steep(to) / self._steep(near.between.ends[end]) for to, end in zip(ends, of, strict=True)]
-        )
-        moved = [Prices(*(each[of] for each in proof.prices)) for proof in proofs]
-        return [prices._replace(reads=prices.reads * part) for prices in moved]
-
-    def _best_z(self, sets: np.ndarray, loads: np.ndarray) -> float:
-        """The best z for the loads of a plan, s."""
-        count = self._states.dollars.shape[1]
-        service, _ = some_of(self._states, np.arange(len(sets)) * count + sets)
-        return best_z(service, loads)
 
 
 def _solved(

@@ -64,6 +64,7 @@ class States:
     kind: np.ndarray  # (m,) nodes of a kind are alike, whatever they keep
     first: np.ndarray  # (K,) a node of each kind
     row: np.ndarray  # (E,) row of every entry
+    written: np.ndarray  # (R,) bool
     met: np.ndarray  # (m S, E) 1/s, the best rates of the last search, where the next one looks first
     share_out: ShareOut
 
@@ -126,6 +127,7 @@ def states_of(service: Service, rows: Rows, share_out: ShareOut) -> States:
         kind.ravel(),
         first,
         row,
+        np.add.reduceat(rows.write, rows.start[:-1]) > 0,
         np.zeros((m * count, len(row))),
         share_out,
     )
@@ -175,7 +177,8 @@ def minima_between(
 def minima_of_sets(states: States, reads: np.ndarray, between: Between, tol: float) -> np.ndarray:
     """The same of a node of every kind with every set, (Q, K, S) s; 0 where it may not have the set.
 
-    What serves nothing of a row costs no less without it: most sets need no search of their own.
+    What serves nothing of a row costs no less without it, if nothing is written to it: most sets need no search of
+    their own.
 
     Args:
         states: of the nodes.
@@ -185,7 +188,8 @@ def minima_of_sets(states: States, reads: np.ndarray, between: Between, tol: flo
     """
     price = np.stack([net_price(states, each) for each in reads])
     kept, count = states.kept > 0, len(states.kept)
-    within = np.all(kept[None] <= kept[:, None], axis=2)  # of a set (S, 1) another (1, S)
+    # a set (S, 1) and another (1, S) without some of its rows
+    within = np.all((kept[None] <= kept[:, None]) & ((kept[None] == kept[:, None]) | ~states.written), axis=2)
     open_ = np.isfinite(states.dollars[states.first])
     low = np.zeros((len(reads), *open_.shape))
     for rows in range(kept.shape[1], -1, -1):

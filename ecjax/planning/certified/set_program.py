@@ -14,7 +14,6 @@ concave in z then (``node_levels``), least at an end, and off by the square of t
 
 import heapq
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,87 +28,14 @@ from ecjax.planning.certified.node_sets import (
     net_price,
     some_of,
 )
+from ecjax.planning.certified.set_branches import WHOLE, Numbers, Outcome, Prices, Proof, branches_of
 from ecjax.planning.certified.waits import slopes
 
-_WHOLE = 1e-6  # of a node, that a program's solution may be off a whole one
 _AGAIN = 4  # times that a branch is solved anew because there are better planes
 _AT_FIRST = 20  # times that the first one is, and those where all nodes are whole
 _STEEPEST = 1e4  # times what a plan costs, for all reads of a set
 _INFEASIBLE = 2  # status of SciPy's linear programs; of HiGHS's errors, too
 _REFINED = 0.3  # of what a branch lacks, that planes may leave open
-
-
-class Prices(NamedTuple):
-    """Prices at the Q ends of an interval of z.
-
-    Attributes:
-        reads: (Q, E) mu, s per 1/s.
-        chunks: (Q, R) s, worth of a chunk of a row; negative where fewer are better.
-        site: (Q, R, K) s, what one costs more at the site of a kind of nodes.
-        sites: (Q,) s, what all that sites may keep costs more.
-    """
-
-    reads: np.ndarray
-    chunks: np.ndarray
-    site: np.ndarray
-    sites: np.ndarray
-
-
-class Proof(NamedTuple):
-    """What prices prove.
-
-    Attributes:
-        prices: at the ends.
-        low: (Q, K, S) s, the least of a node of every kind with every set, without dollars.
-    """
-
-    prices: Prices
-    low: np.ndarray
-
-
-class Outcome(NamedTuple):
-    """What a search led to.
-
-    Attributes:
-        bound: s, on all plans; infinite where there is none.
-        cost: s, about, of the best plan that was met, at the middle of the interval.
-        sets: (m,) set of every node in it; None where none was met.
-        loads: (m, E) 1/s there.
-    """
-
-    bound: float
-    cost: float = np.inf
-    sets: np.ndarray | None = None
-    loads: np.ndarray | None = None
-
-
-class _Numbers(NamedTuple):
-    """What a branch allows: nodes of every kind with every set, (K, S), and chunks of every row, (R,)."""
-
-    least: np.ndarray
-    most: np.ndarray
-    shortest: np.ndarray
-    longest: np.ndarray
-
-
-def _branches(numbers: _Numbers, nodes: np.ndarray, chunks: np.ndarray) -> list[_Numbers]:
-    """Two that share out what a branch allows, less a solution: (K, S) nodes, (R,) chunks; none where it is whole.
-
-    How long a code is comes first: it is what storage costs.
-    """
-    apart = np.abs(chunks - np.round(chunks))
-    if apart.max() > _WHOLE:
-        row = int(apart.argmax())
-        shorter, longer = numbers.longest.copy(), numbers.shortest.copy()
-        shorter[row], longer[row] = np.floor(chunks[row]), np.ceil(chunks[row])
-        return [numbers._replace(longest=shorter), numbers._replace(shortest=longer)]
-    apart = np.abs(nodes - np.round(nodes))
-    if apart.max() <= _WHOLE:
-        return []
-    where = np.unravel_index(np.argmax(apart), apart.shape)
-    fewer, more = numbers.most.copy(), numbers.least.copy()
-    fewer[where], more[where] = np.floor(nodes[where]), np.ceil(nodes[where])
-    return [numbers._replace(most=fewer), numbers._replace(least=more)]
 
 
 class SetProgram:
@@ -185,7 +111,7 @@ class SetProgram:
         """Prices at the ends where all sites have the same: of reads (Q, E), of the chunks of a row (Q, R)."""
         return Prices(reads, chunks, np.zeros((*chunks.shape, len(self._number))), np.zeros(len(reads)))
 
-    def proven(self, proof: Proof, numbers: _Numbers | None = None) -> float:
+    def proven(self, proof: Proof, numbers: Numbers | None = None) -> float:
         """Bound of a branch by prices, s; of all plans without one."""
         states, prices = self._states, proof.prices
         kept = prices.chunks[:, :, None] - prices.site
@@ -210,9 +136,9 @@ class SetProgram:
         """Planes that touch the costs of the sets of a solution at its loads; s, by how much these are above it."""
         states, chosen = self._states, len(self._kind)
         nodes, part, _ = np.split(x, [chosen, chosen + len(self._pair)])
-        used = np.flatnonzero(nodes > _WHOLE)
+        used = np.flatnonzero(nodes > WHOLE)
         loads = np.zeros((chosen, len(states.asked)))
-        loads[self._pair, self._entry] = part * self._most / np.maximum(nodes[self._pair], _WHOLE)
+        loads[self._pair, self._entry] = part * self._most / np.maximum(nodes[self._pair], WHOLE)
         service, most = some_of(states, self._state[used])
         slope = np.maximum(slopes(service, np.minimum(loads[used], most), self.between.ends[end]).read, 0.0)
         # those of nodes that are overloaded would be beyond what programs can count with
@@ -237,7 +163,7 @@ class SetProgram:
         cost = sparse.csr_matrix((np.full(number, -1.0), (np.arange(number), which)), (number, chosen))
         self._planes[end].append(sparse.csr_matrix(sparse.hstack([by_node, by_pair, cost])))
 
-    def _solved(self, numbers: _Numbers, end: int) -> tuple[float, np.ndarray, Prices] | None:
+    def _solved(self, numbers: Numbers, end: int) -> tuple[float, np.ndarray, Prices] | None:
         """Value and solution of a branch's linear program at an end, and its multipliers; None: there is none.
 
         Raises:
@@ -272,7 +198,7 @@ class SetProgram:
             prices = prices._replace(site=by_site[None, :, self._site], sites=sites)
         return self.between.ends[end] + self._unit * float(solution.fun), solution.x, prices
 
-    def _at_ends(self, numbers: _Numbers) -> tuple[list[tuple[float, np.ndarray, Prices]], Proof] | None:
+    def _at_ends(self, numbers: Numbers) -> tuple[list[tuple[float, np.ndarray, Prices]], Proof] | None:
         """Solutions of a branch at all ends, and what their multipliers prove together; None: there are none."""
         solved = [self._solved(numbers, end) for end in range(len(self._planes))]
         each = [one for one in solved if one is not None]
@@ -292,16 +218,16 @@ class SetProgram:
         """
         tie = count()
         best = Outcome(np.inf)
-        open_: list[tuple[float, int, _Numbers, int]] = []
+        open_: list[tuple[float, int, Numbers, int]] = []
         closed = np.inf
 
-        def push(value: float, numbers: _Numbers, again: int) -> None:
+        def push(value: float, numbers: Numbers, again: int) -> None:
             value = max([value, *(self.proven(proof, numbers) for proof in self.proofs)])
             heapq.heappush(open_, (value, next(tie), numbers, again))
 
         shape = self._dollars.shape
         most = np.where(np.isfinite(self._dollars), self._number[:, None], 0.0)
-        push(-np.inf, _Numbers(np.zeros(shape), most, self._states.least, self._states.longest), 0)
+        push(-np.inf, Numbers(np.zeros(shape), most, self._states.least, self._states.longest), 0)
         while open_:
             value, _, numbers, again = open_[0]
             if value >= min(goal, best.cost - tol) or work <= 0:
@@ -320,7 +246,7 @@ class SetProgram:
             told, x, _ = solved[0][end]
             nodes = np.zeros(shape)
             nodes[self._kind, self._set] = x[: len(self._kind)]
-            branches = _branches(numbers, nodes, nodes.sum(axis=0) @ self._states.kept)
+            branches = branches_of(numbers, nodes, nodes.sum(axis=0) @ self._states.kept)
             # better planes are worth more where there is nothing to branch on
             left, often = tol, _AT_FIRST
             if branches and len(self.proofs) > _AT_FIRST:
@@ -342,7 +268,7 @@ class SetProgram:
     def _rounded(self, nodes: np.ndarray) -> Outcome:
         """A plan near numbers of nodes (K, S), and about what it costs; infinite where it is none, or an old one."""
         kept = self._states.kept
-        whole = np.floor(nodes + _WHOLE)
+        whole = np.floor(nodes + WHOLE)
         for kind, number in enumerate(self._number):
             more = np.argsort(whole[kind] - nodes[kind], kind="stable")[: int(number - whole[kind].sum())]
             whole[kind, more] += 1
@@ -368,7 +294,7 @@ class SetProgram:
         cost, x = np.inf, np.zeros(0)
         for _ in range(_AGAIN):
             try:
-                solved = self._solved(_Numbers(whole, whole, self._states.least, self._states.longest), 0)
+                solved = self._solved(Numbers(whole, whole, self._states.least, self._states.longest), 0)
             except ArithmeticError:
                 solved = None
             if solved is None:
@@ -376,7 +302,7 @@ class SetProgram:
             x = solved[1]
             above = self._touch(x, 0)
             cost = solved[0] + above
-            if above <= _WHOLE * self._unit:
+            if above <= WHOLE * self._unit:
                 break
         return self._plan(cost, whole, x)
 
