@@ -15,9 +15,10 @@ _LEAST_TOL = 1e-3  # relative
 _FINE = 0.3  # of what need not be proved, for the minima of all nodes
 _MOVED = 2  # prices of the nearest z that a program starts with
 _TURNS = 8  # between the best sets at a z and the best z of these
-_WORK = 60  # linear programs for an interval of z
-_BUDGET = 200  # linear programs, before less is proved
+_WORK = 60  # linear programs for an interval of z, of nodes of few kinds
+_BUDGET = 10_000  # minima of nodes with a set, before less is proved
 _BUDGETS = 3  # of them in all
+_PART = 0.3  # of one, that an interval may take
 _LESS = 3  # times what is left open then
 _CLOSE = 0.1  # of it, for which no shorter interval is tried
 _FIRST_WIDTH = 0.1  # of all z
@@ -50,6 +51,8 @@ class Search:
         self._states, self._rows, self._steep = states, rows, steep
         self._unit, self._tol = unit, max(tol, _LEAST_TOL)
         self._slack = self._tol * unit
+        self._minima = len(states.first) * len(states.kept)  # that each price takes
+        self._work = int(np.clip(_PART * _BUDGET / self._minima, _FIRST_WORK, _WORK))
         self._programs: list[SetProgram] = []
         self._plans: list[tuple[float, np.ndarray]] = []  # s, (m,) sets
 
@@ -65,7 +68,7 @@ class Search:
         program.learn(program.alike(first.read[None], first.kept[None]))
         least = np.inf
         for _ in range(_TURNS):
-            outcome = program.least(np.inf, _FINE * self._slack, _WORK)
+            outcome = program.least(np.inf, _FINE * self._slack, self._work)
             self._programs.append(program)
             if not np.isfinite(self.best) or outcome.cost < least:
                 self.best = outcome.bound
@@ -117,14 +120,14 @@ class Search:
                     program.learn(moved)
                 value = program.least(target, _FINE * slack, work).bound
                 self._programs.append(program)
-                spent += len(program.proofs)
+                spent += len(program.proofs) * self._minima
             if spent > _BUDGET:
                 # proving less takes fewer intervals, and less for each
                 target, slack, spent, budgets = target - (_LESS - 1) * slack, _LESS * slack, 0, budgets - 1
             if value >= target:
                 high, width, work = low, _LONGER * width, _FIRST_WORK
-            elif value < target - _CLOSE * slack and (work < _WORK or width > _LEAST_WIDTH * slack):
-                width, work = _SHORTER * width, min(2 * work, _WORK)
+            elif value < target - _CLOSE * slack and (work < self._work or width > _LEAST_WIDTH * slack):
+                width, work = _SHORTER * width, min(2 * work, self._work)
             else:
                 target = value
         if budgets or high <= lowest(target):
@@ -140,7 +143,7 @@ class Search:
         near = self._programs[-1]
         for proof in near.proofs[:_MOVED]:
             program.learn(Prices(*(each[:1] for each in proof.prices)))
-        return program.least(np.inf, tol, _WORK).bound
+        return program.least(np.inf, tol, self._work).bound
 
     def _program(self, between: Between, moved: int = 0) -> SetProgram:
         """A program with so many prices of the nearest one."""
