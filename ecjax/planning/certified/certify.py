@@ -10,7 +10,7 @@ from ecjax.planning.certified.apart import kept_apart
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import has_one_size
-from ecjax.planning.certified.few_rows import bound_by_sets, branching, few_rows
+from ecjax.planning.certified.few_rows import bound_by_sets, branches_first, few_rows
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
@@ -88,7 +88,7 @@ def certify(
     """
     service, rows = passes.service, passes.rows
     m = len(rows.chunk_price)
-    if start is None and branching(service, rows):
+    if start is None and branches_first(service, rows, partial(passes.share_out_bins, least=1)):
         return _of_few_rows(passes, settings)
     known: one_size_plan.Plan | None = None
     least = -np.inf

@@ -15,6 +15,7 @@ close what the prices leave open at a z (``set_program``), and keep limits of ch
 otherwise; limits of nodes are not.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +37,13 @@ _FINE = 0.3  # of the tolerance, for the minima of all nodes
 _LEAST_TOL, _MOST_TOL = 3e-3, 1e-2  # relative
 _PART = 0.1  # of what stays open, that the search over z may lose
 _PLACEMENTS = 4  # to try
+_ROWS_AT_LAST = 2  # for which branches that come last prove more; plans they may better for all
+_FIRST_WORK, _LAST_WORK = (10_000, 3), (10_000, 1)  # minima before less is proved, and how often, of branches
 _RENEWALS = 24  # z that get prices of their own
-_MOST_STATES = 600  # sets of all nodes together, of which branches are searched
+_FIRST_MINIMA, _MOST_MINIMA = (
+    24,
+    64,
+)  # of a node of every kind with every set, for branches at first and at last
 
 
 class BySets(NamedTuple):
@@ -52,9 +58,14 @@ def few_rows(service: Service, rows: Rows) -> bool:
     return rows.number <= _MOST_ROWS and len(rows.grid) <= _MOST_ENTRIES and not len(rows.true_size.edge)
 
 
-def branching(service: Service, rows: Rows) -> bool:
-    """Whether they and the nodes are few enough for branches, which need no other plans and bounds to start from."""
-    return few_rows(service, rows) and len(service.mean) << rows.number <= _MOST_STATES
+def branches_first(service: Service, rows: Rows, share_out: ShareOut) -> bool:
+    """Whether they and the kinds of nodes are so few that branches need no other plans and bounds to start from."""
+    return few_rows(service, rows) and _minima(states_of(service, rows, share_out)) <= _FIRST_MINIMA
+
+
+def _minima(states: States) -> int:
+    """How many prices take, of branches: nodes that are alike have one, and the more there are, the less is proved."""
+    return len(states.first) * len(states.kept)
 
 
 def bound_by_sets(
@@ -82,11 +93,11 @@ def bound_by_sets(
     def steep(at: float) -> np.ndarray:
         return slopes(service, loads, at).read[:, rows.grid].max(axis=0)
 
-    start = StatePrices(steep(z), np.zeros(rows.number), z)
+    flat = StatePrices(steep(z), np.zeros(rows.number), z)
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
     surely = states.storage + soonest
     worth = states.storage + max(z, soonest)
-    first, tried = _solved(states, start, start.read, max(tol, _LEAST_TOL) * worth)
+    first, tried = _solved(states, flat, flat.read, max(tol, _LEAST_TOL) * worth)
     placements = tried[[_keeps(rows, each) for each in tried]]
     k = float(states.asked.sum()) / service.rate
 
@@ -94,22 +105,52 @@ def bound_by_sets(
         """Plans of a smaller z cost more."""
         return (k * soonest + states.storage - target) / (k - 1) if k > 1 else -np.inf
 
-    if branching(service, rows):
+    bound, work = surely, _FIRST_WORK
+    if _minima(states) > _FIRST_MINIMA:
+        start = _Start(first, steep, lowest, surely, objective)
+        bound, work = _by_prices(states, start, max(tol, _LEAST_TOL)), _LAST_WORK
+    if _minima(states) <= _MOST_MINIMA and objective - bound > tol * abs(bound):
         search = Search(states, rows, steep, worth, tol)
         search.improve(first, lowest)
-        placements = np.concatenate([search.placements(), placements])[:_PLACEMENTS]
-        bound = search.best if service.alone else search.everywhere(k)
-        return BySets(max(surely, bound), placements)
-    placements, tol = placements[:_PLACEMENTS], max(tol, _LEAST_TOL)
+        placements = np.concatenate([search.placements(), placements])
+        if service.alone:
+            bound = max(bound, search.best)
+        elif work == _FIRST_WORK or rows.number <= _ROWS_AT_LAST:
+            bound = max(bound, search.everywhere(k, bound, *work))
+    return BySets(bound, placements[:_PLACEMENTS])
+
+
+class _Start(NamedTuple):
+    """What searches over z start from.
+
+    Attributes:
+        prices: at the best z.
+        steep: (E,) s per 1/s, about as large as prices are at a z.
+        lowest: s, z below which plans cost more than a target.
+        surely: s, a lower bound on all plans.
+        objective: s, of a plan.
+    """
+
+    prices: StatePrices
+    steep: Callable[[float], np.ndarray]
+    lowest: Callable[[float], float]
+    surely: float
+    objective: float
+
+
+def _by_prices(states: States, start: _Start, tol: float) -> float:
+    """Lower bound on all plans, s, without branches: what prices prove from the best z on."""
+    first, z = start.prices, start.prices.z
+    worth = states.storage + z
     at_best = answers(states, first, z, _FINE * tol * worth).bound
-    if service.alone:
-        return BySets(at_best, placements)
+    if states.service.alone:
+        return max(start.surely, at_best)
     worth = abs(z + at_best)
     # what stays open at the best z, a finer search over z would not close
-    slack = float(np.clip(_PART * (objective - z - at_best), tol * worth, _MOST_TOL * worth))
+    slack = float(np.clip(_PART * (start.objective - z - at_best), tol * worth, _MOST_TOL * worth))
     target = z + at_best - slack
-    if target <= surely:
-        return BySets(surely, placements)
+    if target <= start.surely:
+        return start.surely
     made: list[StatePrices] = [first]
 
     def rest(prices: StatePrices, at: float, fine: float) -> float:
@@ -117,9 +158,9 @@ def bound_by_sets(
 
     def renewed(at: float, again: bool) -> list[StatePrices]:
         near = min(made, key=lambda prices: abs(prices.z - at))
-        there = steep(at)
+        there = start.steep(at)
         # they move along with the slopes at the loads
-        moved = StatePrices(near.read * there / steep(near.z), near.kept, at)
+        moved = StatePrices(near.read * there / start.steep(near.z), near.kept, at)
         if not again:
             return [moved]
         if len(made) > _RENEWALS:
@@ -127,8 +168,8 @@ def bound_by_sets(
         made.append(_solved(states, moved, there, slack)[0])
         return made[-1:]
 
-    where = Range(min(lowest(target), z), max(target - states.storage, z), target, slack)
-    return BySets(max(surely, march(rest, renewed, first, where)[0]), placements)
+    where = Range(min(start.lowest(target), z), max(target - states.storage, z), target, slack)
+    return max(start.surely, march(rest, renewed, first, where)[0])
 
 
 def _solved(

@@ -40,15 +40,17 @@ class Outcome(NamedTuple):
 
     Attributes:
         bound: s, on all plans; infinite where there is none.
-        cost: s, about, of the best plan that was met, at the middle of the interval.
+        cost: s, about, of the best plan that was met.
         sets: (m,) set of every node in it; None where none was met.
         loads: (m, E) 1/s there.
+        bent: whether a shorter interval would prove more of that plan.
     """
 
     bound: float
     cost: float = np.inf
     sets: np.ndarray | None = None
     loads: np.ndarray | None = None
+    bent: bool = False
 
 
 class Numbers(NamedTuple):

@@ -35,6 +35,7 @@ _AGAIN = 4  # times that a branch is solved anew because there are better planes
 _AT_FIRST = 20  # times that the first one is, and those where all nodes are whole
 _STEEPEST = 1e4  # times what a plan costs, for all reads of a set
 _INFEASIBLE = 2  # status of SciPy's linear programs; of HiGHS's errors, too
+_BENT = 0.5  # of what is lacking, that tangents lack: with more, a shorter interval proves more
 _REFINED = 0.3  # of what a branch lacks, that planes may leave open
 
 
@@ -261,9 +262,25 @@ class SetProgram:
             if not branches:
                 # what planes leave open of it is no more than the tolerance, or they were too many
                 closed = min(closed, value)
+                if len(self._planes) > 1 and value < goal:
+                    sets, loads = self._by_node(np.round(nodes), x)
+                    bent = self._bend(sets, loads) > _BENT * (goal - value)
+                    best = Outcome(np.inf, max(value, told), sets, loads, bent)
+                    goal = value
+            if best.bent:
+                break
             for branch in branches:
                 push(value, branch, 0)
         return best._replace(bound=min(closed, open_[0][0] if open_ else np.inf))
+
+    def _bend(self, sets: np.ndarray, loads: np.ndarray) -> float:
+        """By how much the latency of a plan is above its tangent in z at the ends of the interval, s."""
+        service, _ = some_of(self._states, np.arange(len(sets)) * self._dollars.shape[1] + sets)
+        low, middle, high = (
+            slopes(service, loads, z).value
+            for z in (self.between.ends[0], self.between.middle, self.between.ends[-1])
+        )
+        return low + high - 2 * middle
 
     def _rounded(self, nodes: np.ndarray) -> Outcome:
         """A plan near numbers of nodes (K, S), and about what it costs; infinite where it is none, or an old one."""
@@ -304,9 +321,10 @@ class SetProgram:
             cost = solved[0] + above
             if above <= WHOLE * self._unit:
                 break
-        return self._plan(cost, whole, x)
+        return Outcome(np.inf, cost, *self._by_node(whole, x))
 
-    def _plan(self, cost: float, whole: np.ndarray, x: np.ndarray) -> Outcome:
+    def _by_node(self, whole: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sets (m,) and loads (m, E), 1/s, of every node, by whole numbers of them (K, S) and a solution."""
         chosen = len(self._kind)
         states = self._states
         sets = np.zeros(len(states.kind), np.int64)
@@ -317,4 +335,4 @@ class SetProgram:
         loads[*here, self._entry] = (
             x[chosen : chosen + len(self._pair)] * self._most / np.maximum(whole[here], 1)
         )
-        return Outcome(np.inf, cost, sets, loads[states.kind, sets])
+        return sets, loads[states.kind, sets]

@@ -16,14 +16,12 @@ _FINE = 0.3  # of what need not be proved, for the minima of all nodes
 _MOVED = 2  # prices of the nearest z that a program starts with
 _TURNS = 8  # between the best sets at a z and the best z of these
 _WORK = 60  # linear programs for an interval of z, of nodes of few kinds
-_BUDGET = 10_000  # minima of nodes with a set, before less is proved
-_BUDGETS = 3  # of them in all
-_PART = 0.3  # of one, that an interval may take
+_MOST_WORK = 3_000  # minima of nodes with a set, for an interval
 _LESS = 3  # times what is left open then
 _CLOSE = 0.1  # of it, for which no shorter interval is tried
 _FIRST_WIDTH = 0.1  # of all z
 _FIRST_WORK = 12  # linear programs for an interval, before a shorter one gets more
-_LEAST_WIDTH = 0.2  # of what need not be proved
+_LEAST_WIDTH = 0.005  # of all z: tangents are close to what they touch then
 _NEAR = 1e-4  # relative, of z that are alike
 _LONGER, _SHORTER = 1.5, 0.6
 
@@ -52,7 +50,7 @@ class Search:
         self._unit, self._tol = unit, max(tol, _LEAST_TOL)
         self._slack = self._tol * unit
         self._minima = len(states.first) * len(states.kept)  # that each price takes
-        self._work = int(np.clip(_PART * _BUDGET / self._minima, _FIRST_WORK, _WORK))
+        self._work = int(np.clip(_MOST_WORK / self._minima, _FIRST_WORK, _WORK))
         self._programs: list[SetProgram] = []
         self._plans: list[tuple[float, np.ndarray]] = []  # s, (m,) sets
 
@@ -93,43 +91,51 @@ class Search:
         shape = len(different), len(self._states.least), len(self._states.dollars)
         return np.array(list(different.values()), bool).reshape(shape)
 
-    def everywhere(self, k: float) -> float:
+    def everywhere(self, k: float, known: float, budget: int, budgets: int) -> float:
         """Bound on all plans, s: intervals of z from the highest down, as long as they prove the target.
 
         Args:
             k: chunks of a read, > 1.
+            known: s, a bound; what proves less is not searched.
+            budget: minima of nodes with a set, before less is proved.
+            budgets: of them in all.
         """
         if not np.isfinite(self.best):
-            return -np.inf
+            return known
         mean = self._mean_delays()
 
         def lowest(target: float) -> float:
             """Plans of a smaller z cost more: a chunk that is z late or more costs its mean delay less z."""
             return (mean - target) / (k - 1)
 
-        slack, spent, budgets = self._slack, 0, _BUDGETS
+        slack, spent = self._slack, 0
         high, target = self.best - self._states.storage, self.best - slack
-        width, work = _FIRST_WIDTH * (high - lowest(target)), _FIRST_WORK
+        all_z = high - lowest(target)
+        width, work = _FIRST_WIDTH * all_z, _FIRST_WORK
         while high > lowest(target) and budgets:
             low = max(high - width, lowest(target))
             between = Between(0.5 * (low + high), np.array([low, high]))
             program = self._program(between, 1)
-            value = program.proven(program.proofs[0])
+            value, straight = program.proven(program.proofs[0]), False
             if value < target:
                 for moved in self._moved(between.ends, _MOVED)[1:]:
                     program.learn(moved)
-                value = program.least(target, _FINE * slack, work).bound
+                outcome = program.least(target, _FINE * slack, work)
+                value = outcome.bound
                 self._programs.append(program)
                 spent += len(program.proofs) * self._minima
-            if spent > _BUDGET:
+                straight = outcome.sets is not None and not outcome.bent
+            if spent > budget:
                 # proving less takes fewer intervals, and less for each
                 target, slack, spent, budgets = target - (_LESS - 1) * slack, _LESS * slack, 0, budgets - 1
-            if value >= target:
-                high, width, work = low, _LONGER * width, _FIRST_WORK
-            elif value < target - _CLOSE * slack and (work < self._work or width > _LEAST_WIDTH * slack):
+            may_gain = not straight and (work < self._work or width > _LEAST_WIDTH * all_z)
+            if value < target - _CLOSE * slack and may_gain:
                 width, work = _SHORTER * width, min(2 * work, self._work)
-            else:
-                target = value
+                continue
+            # what is proved of it is what can be
+            target, high, width = min(target, value), low, _LONGER * width
+            if target <= known:
+                return known
         if budgets or high <= lowest(target):
             return target
         rest = self._program(Between(0.5 * (lowest(target) + high), np.array([lowest(target), high])), _MOVED)
