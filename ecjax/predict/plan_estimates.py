@@ -142,7 +142,11 @@ def calibrated_sample(
         return np.arange(len(kinds.rate)), kinds.rate
     share = np.cumsum(kinds.rate) / kinds.rate.sum()
     drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
-    work = np.asarray(service.moments(kinds.chunk_bytes[:, None])[0]) * kinds.probabilities
+    # means are affine in the size: those of two are one program to compile, those of all one for each number of them
+    largest = float(kinds.chunk_bytes.max())
+    none, most_bytes = np.asarray(service.moments(np.array([[0.0], [largest]]))[0])
+    mean = none + np.outer(kinds.chunk_bytes / largest, most_bytes - none)
+    work = mean * kinds.probabilities
     target = kinds.rate @ work
     each = kinds.rate.sum() / most
     rate, apart = np.full(most, each), np.inf

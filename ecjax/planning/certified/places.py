@@ -7,12 +7,16 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import HOT, NONE
 
+# one program for codes of most lengths: each takes seconds to compile, and what is empty little time
+_STEP, _FEW_ROWS = 16, 20_000
+_STEP_OF_MANY = 4
+
 
 class Places(NamedTuple):
     """Nodes of every row in ascending order, m after the last.
 
     Attributes:
-        hot: (R, K) int16, or int32 where there are many nodes: those that reads use.
+        hot: (R, K) int16, or int32 where there are many nodes: those that reads use; K, as N, is more than needed.
         stored: (R, N), those with a chunk.
     """
 
@@ -25,7 +29,9 @@ def places_of(kinds: np.ndarray) -> Places:
     most_hot, most_stored = _most(kinds)
     rows, m = kinds.shape
     dtype = np.int16 if m < 2**15 else np.int32  # little to hand to a device
-    places = Places(*(np.full((rows, max(width, 1)), m, dtype) for width in (most_hot, most_stored)))
+    step = _STEP if rows <= _FEW_ROWS else _STEP_OF_MANY
+    widths = (step * -(-max(most, 1) // step) for most in (most_hot, most_stored))
+    places = Places(*(np.full((rows, width), m, dtype) for width in widths))
     _fill(kinds, *places)
     return places
 

@@ -71,5 +71,10 @@ def test_a_plan_that_overloads_a_node_has_no_finite_objective():
 def test_places_are_the_nodes_of_each_row():
     kinds = np.array([[HOT, NONE, COLD, HOT], [NONE, NONE, NONE, HOT]], np.int8)
     places = places_of(kinds)
-    assert places.hot.tolist() == [[0, 3], [3, 4]]
-    assert places.stored.tolist() == [[0, 2, 3], [3, 4, 4]]
+    assert places.hot[:, :2].tolist() == [[0, 3], [3, 4]] and np.all(places.hot[:, 2:] == 4)
+    assert places.stored[:, :3].tolist() == [[0, 2, 3], [3, 4, 4]] and np.all(places.stored[:, 3:] == 4)
+
+
+def test_plans_of_most_code_lengths_share_a_program():
+    one, other = (places_of(np.full((5, 12), HOT, np.int8)[:, :k]) for k in (3, 11))
+    assert one.hot.shape == other.hot.shape and one.stored.shape == other.stored.shape
