@@ -141,7 +141,8 @@ class _Start(NamedTuple):
 def _by_prices(states: States, start: _Start, tol: float) -> float:
     """Lower bound on all plans, s, without branches: what prices prove from the best z on."""
     first, z = start.prices, start.prices.z
-    worth = states.storage + z
+    # z is 0 where reads are of one chunk
+    worth = max(start.surely, states.storage + z)
     at_best = answers(states, first, z, _FINE * tol * worth).bound
     if states.service.alone:
         return max(start.surely, at_best)

@@ -6,7 +6,7 @@ import pytest
 from planning.brute_force import optimum
 from planning.certified.untuned import passes_of, tiny
 
-from ecjax.planning.certified import Settings, plan_lanes
+from ecjax.planning.certified import Settings, certify, plan_lanes
 from ecjax.planning.certified.node_sets import Between, states_of
 from ecjax.planning.certified.set_program import SetProgram
 from ecjax.planning.certified.waits import slopes
@@ -123,3 +123,10 @@ def test_groups_on_nodes_that_all_differ_are_proved_by_prices(tmp_path):
     )
     problems.study(tmp_path, theta=[50], method=["certified"], min_extra_chunks=0, cluster=cluster, gap=1e-4)
     assert read_results(tmp_path, "runs")["gap"].max() <= 1e-2
+
+
+def test_reads_of_one_chunk_on_nodes_that_all_differ_have_a_bound():
+    """Their z is 0: tolerances are parts of what they cost at least."""
+    _, problem, _ = tiny(3, "alone", 3, 12)
+    certificate = certify(passes_of(problem, 0.0), Settings(gap=1e-3))
+    assert 0 < certificate.lower_bound < np.inf
