@@ -143,7 +143,7 @@ def calibrated_sample(
     share = np.cumsum(kinds.rate) / kinds.rate.sum()
     drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
     # means are affine in the size: those of two are one program to compile, those of all one for each number of them
-    largest = float(kinds.chunk_bytes.max())
+    largest = float(kinds.chunk_bytes.max(initial=1.0))
     none, most_bytes = np.asarray(service.moments(np.array([[0.0], [largest]]))[0])
     mean = none + np.outer(kinds.chunk_bytes / largest, most_bytes - none)
     work = mean * kinds.probabilities

@@ -40,10 +40,7 @@ _PLACEMENTS = 4  # to try
 _ROWS_AT_LAST = 2  # for which branches that come last prove more; plans they may better for all
 _FIRST_WORK, _LAST_WORK = (10_000, 3), (10_000, 1)  # minima before less is proved, and how often, of branches
 _RENEWALS = 24  # z that get prices of their own
-_FIRST_MINIMA, _MOST_MINIMA = (
-    24,
-    64,
-)  # of a node of every kind with every set, for branches at first and at last
+_FIRST_MINIMA, _MOST_MINIMA = 24, 64  # that each price takes, for branches at first and at last
 
 
 class BySets(NamedTuple):
@@ -60,12 +57,7 @@ def few_rows(service: Service, rows: Rows) -> bool:
 
 def branches_first(service: Service, rows: Rows, share_out: ShareOut) -> bool:
     """Whether they and the kinds of nodes are so few that branches need no other plans and bounds to start from."""
-    return few_rows(service, rows) and _minima(states_of(service, rows, share_out)) <= _FIRST_MINIMA
-
-
-def _minima(states: States) -> int:
-    """How many prices take, of branches: nodes that are alike have one, and the more there are, the less is proved."""
-    return len(states.first) * len(states.kept)
+    return few_rows(service, rows) and states_of(service, rows, share_out).minima <= _FIRST_MINIMA
 
 
 def bound_by_sets(
@@ -106,10 +98,10 @@ def bound_by_sets(
         return (k * soonest + states.storage - target) / (k - 1) if k > 1 else -np.inf
 
     bound, work = surely, _FIRST_WORK
-    if _minima(states) > _FIRST_MINIMA:
+    if states.minima > _FIRST_MINIMA:
         start = _Start(first, steep, lowest, surely, objective)
         bound, work = _by_prices(states, start, max(tol, _LEAST_TOL)), _LAST_WORK
-    if _minima(states) <= _MOST_MINIMA and objective - bound > tol * abs(bound):
+    if states.minima <= _MOST_MINIMA and objective - bound > tol * abs(bound):
         search = Search(states, rows, steep, worth, tol)
         search.improve(first, lowest)
         placements = np.concatenate([search.placements(), placements])

@@ -68,6 +68,11 @@ class States:
     met: np.ndarray  # (m S, E) 1/s, the best rates of the last search, where the next one looks first
     share_out: ShareOut
 
+    @property
+    def minima(self) -> int:
+        """How many each price takes: nodes that are alike have one for every set."""
+        return len(self.first) * len(self.kept)
+
 
 def states_of(service: Service, rows: Rows, share_out: ShareOut) -> States:
     """All sets of rows at every node.

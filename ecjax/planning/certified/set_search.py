@@ -49,8 +49,7 @@ class Search:
         self._states, self._rows, self._steep = states, rows, steep
         self._unit, self._tol = unit, max(tol, _LEAST_TOL)
         self._slack = self._tol * unit
-        self._minima = len(states.first) * len(states.kept)  # that each price takes
-        self._work = int(np.clip(_MOST_WORK / self._minima, _FIRST_WORK, _WORK))
+        self._work = int(np.clip(_MOST_WORK / self._states.minima, _FIRST_WORK, _WORK))
         self._programs: list[SetProgram] = []
         self._plans: list[tuple[float, np.ndarray]] = []  # s, (m,) sets
 
@@ -123,7 +122,7 @@ class Search:
                 outcome = program.least(target, _FINE * slack, work)
                 value = outcome.bound
                 self._programs.append(program)
-                spent += len(program.proofs) * self._minima
+                spent += len(program.proofs) * self._states.minima
                 straight = outcome.sets is not None and not outcome.bent
             if spent > budget:
                 # proving less takes fewer intervals, and less for each
