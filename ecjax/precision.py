@@ -5,6 +5,7 @@ setting ``JAX_ENABLE_X64`` in the environment overrides that.
 """
 
 import os
+from functools import cache
 
 import jax
 
@@ -27,6 +28,21 @@ def use_compilation_cache() -> None:
     least = min(jax.config.values["jax_persistent_cache_min_compile_time_secs"], 0.1)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@cache
+def quick_options() -> dict[str, bool]:
+    """Options of ``jax.jit`` for long programs of small arrays on a CPU: half of the compiling, the same speed.
+
+    Empty where this JAX has no such option.
+    """
+    # one kernel per operation that is fused, as XLA made them before its emitters
+    options = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+    except Exception:  # XLA has no class of its own for an option that it does not know
+        return {}
+    return options
 
 
 def device_name() -> str:

@@ -6,8 +6,10 @@ has the load that the whole plan gives it, as far as positive weights can (calib
 1992). What waits there are is computed from all of them.
 """
 
+from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from threading import Thread
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +18,10 @@ from jax.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from ecjax import planning
+from ecjax.errors import UserError
 from ecjax.planning.problem import NODE_WORK
 from ecjax.predict.workload import ESTIMATE, node_laws
-from ecjax.queueing.condense import condense
+from ecjax.queueing.condense import LEAST_SPREAD, Condensed, condense, is_condensed
 from ecjax.queueing.estimate import LEVELS
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.workload import MOST_SIZES, Workload, node_arrivals
@@ -28,6 +31,7 @@ MOST_KINDS = 1024
 _ROWS = (128, MOST_KINDS)  # few sizes of arrays are few programs to compile
 _ROUNDS = 20
 _NEAR = 1e-9  # of the largest load: as good as equal
+_BEGUN: set[Any] = set()  # structures and shapes that this process has begun to compile for
 
 
 class Kinds(NamedTuple):
@@ -89,13 +93,71 @@ def kinds_estimate(
         beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
         channels: requests that each node serves at once, (m,); None: one.
     """
+    reads, load, condensed = _inputs(kinds, service, connect, beside, channels)
+    estimate = ESTIMATE(reads, load, condensed=condensed)
+    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
+
+
+def begin_compiling(problem: planning.Problem, laws: Laws) -> Thread | None:
+    """Trace and compile in a thread, while plans are made, what the estimates of these plans most likely need.
+
+    Shapes of plans follow from the problem where it has few nodes, and not more placements than are expected. Otherwise
+    the program is made when the first estimate needs it.
+
+    Args:
+        problem: scaled.
+        laws: of the m nodes.
+
+    Returns:
+        To be joined before an estimate, which would compile the same; None where the shapes are not known, or where
+        this process has begun with them before.
+    """
+    nodes = problem.nodes
+    if is_condensed(nodes.count):
+        return None
+    files = problem.files
+    each = np.stack([np.asarray(part, float) for part in (files.k, files.chunk_bytes, files.rate)])
+    each = each[:, each[2] > 0]
+    (k, size), of_file = np.unique(each[:2], axis=1, return_inverse=True)
+    rate = np.bincount(of_file.ravel(), each[2], len(k))
+    # of nodes that are not condensed, plans of any fewer have the same shapes
+    reached = np.maximum(k, min(LEAST_SPREAD, nodes.count))[:, None]
+    probabilities = np.where(np.arange(nodes.count) < reached, k[:, None] / reached, 0.0)
+    beside, connect = jnp.zeros((3, nodes.count)), (nodes.connect_mean, nodes.connect_variance)
+    kinds = Kinds(probabilities, rate, size, k)
+    # what is wrong with them is told by the estimate itself
+    with suppress(UserError):
+        reads, load, condensed = _inputs(kinds, node_laws(laws, nodes.count), connect, beside, nodes.channels)
+        leaves, structure = jax.tree.flatten((reads, load, condensed))
+        shapes = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
+        if shapes not in _BEGUN:
+            _BEGUN.add(shapes)
+            thread = Thread(target=_estimated, args=(reads, load, condensed))
+            thread.start()
+            return thread
+    return None
+
+
+def _estimated(reads: jax.Array, load: Workload, condensed: Condensed) -> None:
+    # the estimates that follow fail alike, and tell it
+    with suppress(Exception):
+        ESTIMATE(reads, load, condensed=condensed)
+
+
+def _inputs(
+    kinds: Kinds,
+    service: ServiceLaw,
+    connect: tuple[ArrayLike, ArrayLike] | None,
+    beside: ArrayLike | None,
+    channels: ArrayLike | None,
+) -> tuple[jax.Array, Workload, Condensed]:
+    """What ``ESTIMATE`` takes."""
     few = padded(calibrated(kinds, service))
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside, channels)
     if len(kinds.rate) > MOST_KINDS:
         load = replace(load, arrivals=arrivals_of(kinds, service))
     reads = jnp.asarray(few.probabilities)
-    estimate = ESTIMATE(reads, load, condensed=condense(reads, load))
-    return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
+    return reads, load, condense(reads, load)
 
 
 def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:

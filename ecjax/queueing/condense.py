@@ -11,7 +11,8 @@ from ecjax.queueing.mg1 import waiting
 from ecjax.queueing.wait_law import MOST_LOAD
 from ecjax.queueing.workload import Workload, node_arrivals
 
-_LEAST_LAWS, _LEAST_SPREAD = 16, 16
+_LEAST_LAWS = 16
+LEAST_SPREAD = 16  # nodes that files are read from, at least, in the shapes of what is computed
 # relative distances at which loads, mean waits and their second moments are alike
 _ALIKE = 0.005, 0.01, 0.014, 0.02
 
@@ -43,9 +44,9 @@ def condense(probabilities: ArrayLike, load: Workload) -> Condensed:
     """
     reads = np.asarray(probabilities, float)
     m = reads.shape[1]
-    spread = max(_LEAST_SPREAD, 1 << (int((reads > 0).sum(axis=1).max(initial=1)) - 1).bit_length())
+    spread = max(LEAST_SPREAD, 1 << (int((reads > 0).sum(axis=1).max(initial=1)) - 1).bit_length())
     apart = Condensed(jnp.arange(m), jnp.arange(m), min(spread, m))
-    if _no_fewer(_LEAST_LAWS, m):
+    if not is_condensed(m):
         return apart
     rates, sizes = node_arrivals(load, jnp.asarray(reads))
     other = 0.0 if load.background is None else np.asarray(load.background)
@@ -66,6 +67,11 @@ def condense(probabilities: ArrayLike, load: Workload) -> Condensed:
         if len(like) <= count
     )
     return Condensed(jnp.asarray(of_node), jnp.asarray(np.resize(like, count)), min(spread, m))
+
+
+def is_condensed(nodes: int) -> bool:
+    """Whether so many nodes may have fewer laws, which depends on their loads."""
+    return not _no_fewer(_LEAST_LAWS, nodes)
 
 
 def _no_fewer(count: int, nodes: int) -> bool:

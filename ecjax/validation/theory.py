@@ -1,6 +1,7 @@
 """Bound and estimate of latencies from what the first part of a log shows: rates, dispatch shares, service moments."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -177,6 +178,5 @@ def estimates(rows: Dispatch, load: Workload, classes: int) -> tuple[Estimate, T
         UserError: there is no estimate.
     """
     shares, group = jnp.asarray(rows.probabilities), jnp.asarray(rows.group)
-    return tuple(
-        predict(shares, load, groups=group, group_count=classes) for predict in (ESTIMATE, TAIL_BOUND)
-    )
+    grouped: dict[str, Any] = {"groups": group, "group_count": classes}
+    return ESTIMATE(shares, load, **grouped), TAIL_BOUND(shares, load, **grouped)

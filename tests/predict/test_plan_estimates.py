@@ -1,5 +1,7 @@
 """Estimates of whole plans: kinds of files instead of files, a sample instead of many kinds."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.service_laws import service_laws
+from ecjax.queueing import estimate
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 
 NODES = 12
@@ -47,8 +50,6 @@ def test_a_row_read_with_two_chunk_sizes_is_two_kinds():
     files = problem.files
     sizes = np.asarray(files.chunk_bytes) * np.array([1, 1, 2, 2])
     k = np.full(4, np.asarray(files.k)[0])
-    from dataclasses import replace
-
     changed = replace(problem, files=replace(files, chunk_bytes=jnp.asarray(sizes), k=jnp.asarray(k)))
     assert sorted(kinds_of(changed, probabilities).chunk_bytes) == sorted(set(sizes))
 
@@ -68,6 +69,24 @@ def test_a_sample_loads_every_node_as_all_files_do(most):
     assert len(sample.rate) == most and np.all(sample.rate > 0)
     np.testing.assert_allclose(load(sample), load(kinds), rtol=1e-6)
     assert calibrated(kinds, service, 400) is kinds
+
+
+def test_what_is_compiled_beside_the_planning_is_what_the_estimate_needs(monkeypatch):
+    traced = []
+    curves = estimate._curves
+    monkeypatch.setattr(estimate, "_curves", lambda *given: traced.append(1) or curves(*given))
+    monkeypatch.setattr(plan_estimates, "_BEGUN", set())
+    # no other test estimates files of three sizes with these nodes
+    problem, laws, probabilities = plan_of(21)
+    sizes = np.choose(np.arange(21) % 3, [1e6, 2e6, 3e6])
+    problem = replace(problem, files=replace(problem.files, chunk_bytes=jnp.asarray(sizes)))
+    thread = plan_estimates.begin_compiling(problem, laws)
+    assert thread is not None
+    thread.join()
+    assert len(traced) == 1
+    plan_estimate(problem, laws, probabilities, probabilities > 0)
+    assert len(traced) == 1
+    assert plan_estimates.begin_compiling(problem, laws) is None
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Plans for an estimated latency: ``objective=p99``, another quantile, the mean, or a weighted mix."""
 
 from functools import partial
+from threading import Thread
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from ecjax import planning
 from ecjax.planning import Problem, Solution, estimated
 from ecjax.planning.estimated import Mix
 from ecjax.planning.problem import EVALUATE
+from ecjax.predict import plan_estimates
 from ecjax.predict.plan_estimates import plan_estimate, within_bound
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.queueing.workload import Workload
@@ -84,6 +86,11 @@ def for_objective(
     return changed, columns
 
 
+def estimates_bounded(options: OptimizeOptions, case: Case) -> bool:
+    """Whether plans for the bound have columns of ``estimates``."""
+    return options.objective == "bound" and options.estimate and case.names.per_node == 1
+
+
 def estimates(options: OptimizeOptions, case: Case, item: Item, plan: Solution) -> dict[str, float | None]:
     """Columns of a run with what its plan is estimated to deliver; null where that is not finite."""
     lane = case.lane(item.lane)
@@ -92,6 +99,14 @@ def estimates(options: OptimizeOptions, case: Case, item: Item, plan: Solution) 
     estimate = plan_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored))
     mean = within_bound(estimate.mean, float(plan.evaluation.latency))
     return estimate_columns(mean, estimate.p99)
+
+
+def begin_compiling(options: OptimizeOptions, case: Case, item: Item) -> Thread | None:
+    """A thread that compiles what ``estimates`` needs while plans are made; None where the shapes are not known."""
+    if not estimates_bounded(options, case):
+        return None
+    lane = case.lane(item.lane)
+    return plan_estimates.begin_compiling(case.problem_of(lane), laws_of(options, case, lane))
 
 
 def _estimates(

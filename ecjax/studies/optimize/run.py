@@ -26,7 +26,7 @@ from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.kinds_run import KindRun, kind_datasets, with_read_kinds
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.moment_margins import misfit_columns, moment_columns
-from ecjax.studies.optimize.objective import estimates, for_objective
+from ecjax.studies.optimize.objective import begin_compiling, estimates, estimates_bounded, for_objective
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_margins import rate_error_columns
@@ -84,7 +84,10 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
     lanes = case.lanes.take(np.array(numbers + padding))
     place = {number: at for at, number in enumerate(numbers)}
     start = None if case.earlier is None else (case.earlier.probabilities, case.earlier.stored)
+    compiling = begin_compiling(options, case, first) if case.small is None else None
     plans = planning.solve(case.placed, lanes, _settings(options), start)
+    if compiling is not None:
+        compiling.join()
     rows, datasets = _outcomes(options, case, items, plans, place)
     if start is not None and options.compare_cold_start:
         cold = planning.solve(case.problem, lanes, _settings(options))
@@ -138,7 +141,7 @@ def _outcomes(
             if options.objective != "bound":
                 plan, columns = for_objective(options, case, item, plan, _settings(options))
             plan, examination, table = examined(options, case, item, plan)
-            if options.objective == "bound" and options.estimate and case.names.per_node == 1:
+            if estimates_bounded(options, case):
                 columns = estimates(options, case, item, plan)
             if options.estimate:
                 columns |= log_estimates(options, case, case.lane(item.lane), plan)
