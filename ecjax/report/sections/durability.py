@@ -15,8 +15,8 @@ _NINES = (
 )
 _STATES = (
     ("healthy", "healthy"),
-    ("down", "with a node down"),
-    ("slow", "with a slow node"),
+    ("down", "with a node or its site down"),
+    ("slow", "with it slow"),
     ("repairing", "under repair"),
 )
 _LATENCIES = (

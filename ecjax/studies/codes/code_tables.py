@@ -65,8 +65,11 @@ def _code(row: dict[str, object]) -> Code:
     if sets_of_losses(n, k) > MOST_SETS:
         raise ValueError(f"{sets_of_losses(n, k)} sets of up to n - k = {n - k} losses; allowed: {MOST_SETS}")
     repair, degraded = row.get("repair_chunks"), row.get("degraded_chunks")
-    if repair is not None and not (isinstance(repair, int | float) and 0 < repair <= n):
-        raise ValueError(f"repair_chunks {repair}; allowed: above 0, at most n = {n}")
+    # without sparse checks nothing repairs with less than a part 1 / (n - k) of every other chunk
+    least = 1.0 if checks else (n - 1) / (n - k)
+    if repair is not None and not (isinstance(repair, int | float) and least * (1 - 1e-9) <= repair <= n):
+        why = "a chunk" if checks else "what any n - k losses leave: (n - 1) / (n - k)"
+        raise ValueError(f"repair_chunks {repair}; allowed: at least {least:.6g}, {why}, at most n = {n}")
     whole = None if degraded is None else _whole(degraded, "degraded_chunks", 1, n - 1)
     every = (tuple(range(n)),)  # a code without sparse checks has one of all chunks, as all others are
     return Code(name, k, 0, n - k, checks or every, None if repair is None else float(repair), whole)

@@ -118,6 +118,7 @@ def latency_columns(
         "gap": plan.gap,
         "max_load": float(load.max()),
         "busiest_node": str(traffic.nodes["node_id"][busiest].as_py()),
+        "busiest_site": None if traffic.site is None else str(traffic.nodes["site"][busiest].as_py()),
     }
     pace = float(np.clip(((BUSIEST - load) / work[0]).min(), 0.0, 1.0))
     columns["repair_pace"] = pace

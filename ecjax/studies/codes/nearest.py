@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from ecjax.status import Status
+from ecjax.studies.codes.words import domain_of
 from ecjax.studies.spine.sentences import listed
 from ecjax.units import time_text
 
@@ -24,7 +25,7 @@ def target_text(run: dict[str, Any]) -> str:
     if pd.notna(run["max_any_loss"]):
         parts.append(f"any loss below {run['max_any_loss']:g} a year")
     if pd.notna(run["max_p99_s"]):
-        parts.append(f"99 % of full reads within {time_text(run['max_p99_s'])} with a node down")
+        parts.append(f"99 % of full reads within {time_text(run['max_p99_s'])} with a failure domain down")
     return listed(parts)
 
 
@@ -60,7 +61,11 @@ def _missed(row: dict[str, Any], run: dict[str, Any]) -> list[tuple[str, str]]:
     elif pd.notna(run["max_p99_s"]):
         tail = row["down_p99_s"]
         if pd.isna(tail):
-            missed.append(("with a node down another is overloaded, or too few chunks are left", _ROOM))
+            missed.append(
+                (f"with a {domain_of(row)} down a node is overloaded, or too few chunks are left", _ROOM)
+            )
         elif tail > run["max_p99_s"]:
-            missed.append((f"99 % of full reads take up to {time_text(tail)} with a node down", _SPEED))
+            missed.append(
+                (f"99 % of full reads take up to {time_text(tail)} with a {domain_of(row)} down", _SPEED)
+            )
     return missed

@@ -8,6 +8,7 @@ import numpy as np
 
 from ecjax.planning import Problem
 from ecjax.planning.certified.certify import Certificate, Settings, certify
+from ecjax.planning.certified.choice import COLD, HOT, NONE
 from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.lanes import finished
 from ecjax.planning.certified.relax import Passes
@@ -68,9 +69,9 @@ def code_plan(
         seed: of where parity goes.
         data: where the data goes, planned for the same problem, or one with less other work.
     """
-    chunks = data.hot
+    chunks = data.hot if problem.site is None else _spread_over_sites(data.hot, n, problem)
     stored = _with_parity(chunks, n, problem, np.random.default_rng(seed))
-    kinds = data.kinds + (stored & ~chunks)  # parity is cold
+    kinds = np.where(chunks, HOT, np.where(stored, COLD, NONE)).astype(data.kinds.dtype)
     final = finished(_priced(problem), _THETA, replace(data, kinds=kinds, spare=_NO_SPARE), gap)
     latency = float(final.evaluation.latency_shared_z)
     if not np.isfinite(latency):
@@ -105,23 +106,60 @@ def _one_size(problem: Problem) -> Problem:
     return prepare(problem.nodes, alike, problem.row, problem.rows)
 
 
+def _spread_over_sites(data: np.ndarray, n: int | np.ndarray, problem: Problem) -> np.ndarray:
+    """The same where the data leave it to parity to spread n chunks over the sites as evenly as these have nodes.
+
+    What is planned keeps to the most chunks of a site only, and may leave more sites without a chunk than there are
+    parity chunks. Data moves from the busiest nodes of full sites to the least busy of others.
+    """
+    site, files = np.asarray(problem.site), problem.files
+    nodes_of_site = np.bincount(site)
+    length = np.broadcast_to(n, len(data))
+    if _chunks_of_fullest(nodes_of_site, int(length.max())) == 1:
+        return data
+    service = np.asarray(problem.nodes.service[0])
+    size = np.asarray(files.chunk_bytes)
+    row = np.arange(len(data)) if problem.row is None else np.asarray(problem.row)
+    # s of work for a node per s, were all reads of the data
+    work = np.zeros(data.shape)
+    np.add.at(work, row, np.asarray(files.rate)[:, None] * np.polynomial.polynomial.polyval(size, service).T)
+    spread = data.copy()
+    load = np.asarray(problem.nodes.background[0]) + (work * data).sum(axis=0)
+    for at in np.argsort(-work.mean(axis=1), kind="stable"):
+        most = _chunks_of_fullest(nodes_of_site, int(length[at]))
+        evenly = np.minimum(nodes_of_site, most - 1)
+        more = length[at] - evenly.sum()  # sites with one chunk more than that
+        while True:
+            chunks = np.bincount(site[spread[at]], minlength=len(nodes_of_site))
+            full = chunks > evenly
+            if full.sum() <= more:
+                break
+            origin = np.where(spread[at] & full[site], load, -np.inf).argmax()
+            target = np.where(~spread[at] & (chunks < evenly)[site], load + work[at], np.inf).argmin()
+            spread[at, [origin, target]] = False, True
+            load[origin] -= work[at, origin]
+            load[target] += work[at, target]
+    return spread
+
+
+def _chunks_of_fullest(nodes_of_site: np.ndarray, n: int) -> int:
+    """Chunks at the fullest site when n are spread as evenly as the sites have nodes."""
+    counts = range(1, int(nodes_of_site.max()) + 1)
+    return next(most for most in counts if np.minimum(nodes_of_site, most).sum() >= n)
+
+
 def _with_parity(
     data: np.ndarray, n: int | np.ndarray, problem: Problem, random: np.random.Generator
 ) -> np.ndarray:
-    """Nodes with a chunk: those of the data, and others at random, no more of a site than it may hold."""
+    """Nodes with a chunk: those of the data, and others at random, of sites with the fewest chunks first."""
     stored = data.copy()
     rows = np.arange(len(data))
     site = np.arange(data.shape[1]) if problem.site is None else np.asarray(problem.site)
-    most = problem.per_site or int(np.max(n))
     member = (site[:, None] == np.arange(site.max() + 1)).astype(int)
     while True:
         short = stored.sum(axis=1) < n
         if not short.any():
             return stored
-        full = ((stored @ member) >= most)[:, site]
-        draw = random.random(data.shape)
-        draw[stored | full] = -1.0
-        place = draw.argmax(axis=1)
-        if np.any(draw[rows, place][short] < 0):
-            raise ValueError(f"{np.max(n)} chunks do not fit on the sites")  # inputs.case_of has checked
-        stored[rows[short], place[short]] = True
+        draw = random.random(data.shape) - (stored @ member)[:, site]
+        draw[stored] = -np.inf
+        stored[rows[short], draw.argmax(axis=1)[short]] = True

@@ -45,7 +45,7 @@ class Idle(NamedTuple):
     Attributes:
         problem: of full reads
         laws: of its nodes
-        repair: (3, m) load, A_2, A_3 of every node while a disk is repaired
+        repair: (3, m) load, A_2, A_3 of every node while a disk is repaired; 0 where reads leave nothing for that
         busiest: node that most is read from
         small: of parts of the files
     """
@@ -58,7 +58,7 @@ class Idle(NamedTuple):
 
 
 def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iterable[tuple[str, State]]:
-    """The states of ``STATES`` in which all files can be read."""
+    """The states of ``STATES`` that there are, and in which all files can be read."""
     problem, laws = idle.problem, idle.laws
     full = _by_class(problem, plan.probabilities, layout)
     small = _all_small(layout, plan, plan.probabilities, idle.small, np.zeros(problem.nodes.count, bool))
@@ -75,7 +75,8 @@ def states(layout: Layout, traffic: Traffic, plan: CodePlan, idle: Idle) -> Iter
     service = problem.nodes.service * jnp.asarray(factor[None] ** np.arange(1, 4)[:, None])[:, None]
     slowed = replace(problem, nodes=replace(problem.nodes, service=service))
     yield "slow", State(slowed, laws.slowed(factor), full, *small)
-    yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
+    if idle.repair.any():
+        yield "repairing", healthy._replace(problem=beside(problem, idle.repair))
 
 
 def direct_reads(plan: CodePlan, small: ChunkRates) -> np.ndarray:

@@ -9,7 +9,7 @@ from ecjax.console import say
 from ecjax.durability.assessment import NEGLIGIBLE_LOAD
 from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.studies.codes.words import hours
+from ecjax.studies.codes.words import domain_of_all, hours
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.results import read_results
 
@@ -95,6 +95,7 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
 
 
 def _show_latencies(codes: pd.DataFrame, console: Console) -> None:
+    domain = domain_of_all(codes)
     scale, unit = (1e3, "ms") if codes["healthy_mean_s"].min() < 1 else (1.0, "s")
 
     def cell(row: dict[str, Any], column: str) -> str:
@@ -114,7 +115,15 @@ def _show_latencies(codes: pd.DataFrame, console: Console) -> None:
         console,
         f"expected latency of full and of small reads, mean/99 % quantile, {unit}",
         [
-            *("code", "healthy", "node\ndown", "node\nslow", "under\nrepair", "small", "small,\ndown"),
+            *(
+                "code",
+                "healthy",
+                f"{domain}\ndown",
+                f"{domain}\nslow",
+                "under\nrepair",
+                "small",
+                "small,\ndown",
+            ),
             *("max\nload", "gap\n%"),
         ],
         rows,
@@ -125,6 +134,7 @@ def _show_latencies(codes: pd.DataFrame, console: Console) -> None:
     if any(codes[f"{state}_mean_s"].isna().any() for state in _STATES[""]):
         say(
             console,
-            "-: a node would be overloaded, or too few chunks are left; loads are in the dataset",
+            "-: a node would be overloaded, too few chunks are left, or nothing is for repairs; loads are in the "
+            "dataset",
             "dim",
         )

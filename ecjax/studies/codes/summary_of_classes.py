@@ -5,6 +5,7 @@ import json
 import pandas as pd
 from rich.console import Console
 
+from ecjax.studies.codes.words import domain_of_all
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.units import Unit, fitting_unit
 
@@ -17,6 +18,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
         combinations: rows of ``combinations``.
         console: where to.
     """
+    domain = domain_of_all(combinations)
     unit = fitting_unit(combinations["healthy_mean_s"], combinations["down_p99_s"])
     if not class_codes.empty:
         print_table(
@@ -31,7 +33,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
                 "$ in\n30 days",
                 "load",
                 "healthy",
-                "node\ndown",
+                f"{domain}\ndown",
             ],
             [
                 [
@@ -51,7 +53,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
             least=("of\nbytes", "files"),
             dataset="class_codes",
         )
-        _show_small(class_codes, unit, console)
+        _show_small(class_codes, unit, domain, console)
     classes = " / ".join(json.loads(combinations["codes"].iloc[0]))
     print_table(
         console,
@@ -63,7 +65,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
             "nines",
             "any loss\nin a year",
             "healthy",
-            "node\ndown",
+            f"{domain}\ndown",
             "front",
             "take",
         ],
@@ -87,7 +89,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
     )
 
 
-def _show_small(class_codes: pd.DataFrame, unit: Unit, console: Console) -> None:
+def _show_small(class_codes: pd.DataFrame, unit: Unit, domain: str, console: Console) -> None:
     """Small reads by class, where there are any."""
     some = class_codes[class_codes["small_healthy_mean_s"].notna()]
     if some.empty:
@@ -95,7 +97,7 @@ def _show_small(class_codes: pd.DataFrame, unit: Unit, console: Console) -> None
     print_table(
         console,
         f"small reads of each class, if all files had that code, mean/99 % quantile, {unit.name}",
-        ["class", "code", "healthy", "node\ndown"],
+        ["class", "code", "healthy", f"{domain}\ndown"],
         [
             [
                 row["service_class"],

@@ -104,6 +104,7 @@ TABLES = job_tables(
         *_LATENCIES,
         Column("max_load", FLOAT, "", "largest load of a node, all up and nothing under repair"),
         Column("busiest_node", STRING, "", "the node that has it"),
+        Column("busiest_site", STRING, "", "its site, all of which is down or slow; null: the node alone is"),
         Column(
             "gap",
             FLOAT,
@@ -173,6 +174,7 @@ TABLES = job_tables(
         Column("class_small_down_p99_s", STRING, "", "JSON: the 99 % quantile then, s"),
         Column("max_load", FLOAT, "", "largest load of a node, all up and nothing under repair"),
         Column("busiest_node", STRING, "", "the node that has it"),
+        Column("busiest_site", STRING, "", "its site, all of which is down or slow; null: the node alone is"),
         Column("gap", FLOAT, "", "of the plan of all classes together, as in codes"),
         Column(
             "pareto",

@@ -1,6 +1,7 @@
 """Words on what a code's durability rests on."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -64,15 +65,37 @@ def by_class_text(run: Any, combinations: pd.DataFrame) -> str:
     why = f"the least dollars times mean latency of {len(combinations)} planned"
     if pd.notna(run["max_p99_s"]):
         limit = time_text(run["max_p99_s"])
-        why = f"the cheapest of {len(combinations)} planned with a p99 of at most {limit} with a node down"
+        why = f"the cheapest of {len(combinations)} planned with a p99 of at most {limit} with a {domain_of(row)} down"
     elif len(combinations) == 1:
         why = "no other is cheaper for a class, or faster"
-    tail = "" if pd.isna(row["down_p99_s"]) else f", p99 {time_text(row['down_p99_s'])} with a node down"
+    tail = (
+        ""
+        if pd.isna(row["down_p99_s"])
+        else f", p99 {time_text(row['down_p99_s'])} with a {domain_of(row)} down"
+    )
     return (
         f"By class of files: {which} ({why}): {dollars_text(row['dollars_per_period'])} "
         f"for 30 days, {row['nines']:.1f} nines or more, any loss {row['any_loss_probability']:.1e} a year, expected "
         f"mean {time_text(row['healthy_mean_s'])}{tail}."
     )
+
+
+def domain_of(row: Mapping[str, Any] | pd.Series) -> str:
+    """What is down and slow in the states of a row: a node, or a site.
+
+    Args:
+        row: of ``codes`` or ``combinations``.
+    """
+    return "node" if pd.isna(row.get("busiest_site")) else "site"
+
+
+def domain_of_all(rows: pd.DataFrame) -> str:
+    """The same of several rows of one run.
+
+    Args:
+        rows: of ``codes`` or ``combinations``; those without a plan name nothing.
+    """
+    return "site" if "busiest_site" in rows and rows["busiest_site"].notna().any() else "node"
 
 
 def reads_of(row: dict[str, Any], other: dict[str, Any] | None) -> str:
@@ -92,7 +115,8 @@ def _two_states(row: dict[str, Any]) -> str:
     healthy = (
         f"mean {time_text(row['healthy_mean_s'])}, p99 {time_text(row['healthy_p99_s'])} with all nodes up"
     )
+    lost = row["busiest_node"] if domain_of(row) == "node" else f"site {row['busiest_site']}"
     if pd.isna(row["down_mean_s"]):
-        return f"{healthy}, none with {row['busiest_node']} down (overloaded, or too few chunks are left)"
+        return f"{healthy}, none with {lost} down (overloaded, or too few chunks are left)"
     down = f"{time_text(row['down_mean_s'])} and {time_text(row['down_p99_s'])}"
-    return f"{healthy}, {down} with {row['busiest_node']} down"
+    return f"{healthy}, {down} with {lost} down"

@@ -113,6 +113,12 @@ def unfit(
         return (
             f"which needs {raw:.4g} bytes of disk; allowed: at most {room:.4g}, domains * disks * disk_bytes"
         )
+    chunk = options.user_bytes / cluster.groups / code.k
+    if chunk > options.disk_bytes:
+        return (
+            f"whose chunks of {chunk:.4g} bytes, user_bytes / groups / k, are larger than a disk; allowed: at most "
+            f"disk_bytes={options.disk_bytes:.4g}, by more groups"
+        )
     disks, domain_losses = repair_loads(code, cluster, failures)
     if disks + domain_losses >= 1:
         return (

@@ -172,6 +172,27 @@ def test_a_plan_has_n_chunks_of_every_file(sizes):
     assert code_plan(few, 3, 0.01, 0, data_plan(few, 0.01, 0, 1)).stored.all()
 
 
+@pytest.mark.parametrize(("k", "n"), [(6, 10), (9, 11), (5, 8)])
+def test_chunks_are_spread_over_sites_as_evenly_as_durability_assumes(k, n):
+    """Eight sites of four nodes: data alone would fit on half as many sites as durability counts with."""
+    sites, cap = 8, -(-n // 8)
+    case = replace(problem(k, 30, 32), site=jnp.asarray(np.arange(32) % sites, jnp.int32), per_site=cap)
+    data = data_plan(case, 0.05, 0, 1)
+    plan = code_plan(case, n, 0.05, 0, data)
+    counts = np.stack([plan.stored[:, s::sites].sum(axis=1) for s in range(sites)], axis=1)
+    assert np.all(counts.sum(axis=1) == n) and np.all(plan.data.sum(axis=1) == k)
+    assert np.all(counts >= n // sites) and np.all(counts <= cap)
+    assert np.all(plan.stored >= plan.data) and 0 <= plan.gap < 0.1
+
+
+def test_a_site_of_few_nodes_has_what_it_can_hold():
+    site = np.array([0, 1, 1, 1, 2, 2, 2])
+    case = replace(problem(3, 20, 7), site=jnp.asarray(site, jnp.int32), per_site=2)
+    plan = code_plan(case, 5, 0.05, 0, data_plan(case, 0.05, 0, 1))
+    counts = np.stack([plan.stored[:, site == s].sum(axis=1) for s in range(3)], axis=1)
+    np.testing.assert_array_equal(counts, np.tile([1, 2, 2], (20, 1)))
+
+
 def test_a_bound_without_repairs_is_one_with_them():
     """Other work only adds to waits, so that a plan made without it is judged by a bound made without it."""
     case = problem(3, 40, 10)
@@ -210,6 +231,11 @@ def test_no_domain_holds_more_than_it_may(tmp_path):
     assert results.runs["domain_count"].iloc[0] == 4 and results.runs["disk_count"].iloc[0] == 12
     assert list(rows["status"]) == ["ok", "ok"]
     assert rows["down_mean_s"].notna().all()
+    assert all(site[0] == "s" for site in rows["busiest_site"])
+    assert (
+        f"with site {rows.loc[results.runs['recommended_code'].iloc[0], 'busiest_site']} down"
+        in results.sentence
+    )
 
 
 def test_what_overloads_nodes_is_a_row_with_a_status(tmp_path):
@@ -447,6 +473,7 @@ def test_repairs_give_way_to_reads(tmp_path):
     assert "of their bandwidth, so that reads find no node above a load of 0.9" in sentence
     row, sentence = rows[0.95]
     assert row["status"] == "unstable" and not row["durable"] and not row["pareto"]
+    assert row["healthy_mean_s"] > 0 and math.isnan(row["repairing_mean_s"])
     assert "leaves nothing for repairs" in row["error"]
     assert sentence.startswith("No code of 1 has 1 nines per object and year. 2+1 comes nearest")
     assert "reads overload its nodes, or leave nothing for repairs" in sentence

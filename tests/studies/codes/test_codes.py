@@ -263,6 +263,10 @@ def test_what_is_printed_fits_and_recommends(tmp_path, capsys):
         (["4+1", "domains=3", "chunks_per_domain=2"], "survives 1 losses, on domains=3: one holds 2"),
         (["8+3", "repair_bytes_per_s=2000"], "8+3, whose repairs never catch up: load"),
         (["3x", "user_bytes=1e15"], "3x, which needs 3e+15 bytes of disk; allowed: at most 1.92e+15"),
+        (
+            ["8+3", "groups=1"],
+            "8+3, whose chunks of 6.25e+13 bytes, user_bytes / groups / k, are larger than a disk",
+        ),
         (["codes=9:4+2"], "codes: found 9:4+2; allowed"),
         (["20:22+2", "domains=10"], "codes=20:22+2: none of its 3 codes fits; the first: codes: found 20+2"),
         (["afr=1"], "afr: found 1; allowed: a number between 0 and 1"),
@@ -331,6 +335,8 @@ def test_codes_of_a_table_stand_beside_those_of_ecjax(tmp_path):
         ("a,8,12,zero,,", "chunks as 0-4 14"),
         ("a,8.5,12,,,", "k 8.5"),
         ("a,8,12,,-1,", "repair_chunks -1"),
+        ("a,4,6,,2.4,", "repair_chunks 2.4; allowed: at least 2.5"),
+        ("a,4,6,0-4,0.9,", "repair_chunks 0.9; allowed: at least 1, a chunk"),
         ("a,8,12,,,0", "degraded_chunks 0"),
         ("a,40,60,,,", "sets of up to n - k = 20 losses"),
         ("mine,8,12,,,", "a second mine"),
@@ -410,7 +416,7 @@ def test_what_nearest_codes_miss():
     run = {"durability_nines": 11.0, "max_any_loss": None, "max_p99_s": 0.05}
     row = {"nines": 12.0, "any_loss_probability": 1e-9, "status": "ok", "down_p99_s": 0.08}
     assert target_text(run).endswith(
-        "11 nines per object and year and 99 % of full reads within 50 ms with a node down"
+        "11 nines per object and year and 99 % of full reads within 50 ms with a failure domain down"
     )
     fast = {**row, "code": "2+2", "nines": 10.5, "down_p99_s": 0.04}
     slow = {**row, "code": "8+4"}
@@ -424,7 +430,8 @@ def test_what_nearest_codes_miss():
         "8+4 comes nearest with 12.0 nines: 99 % of full reads take up to 80 ms with a node down. Next: fewer data "
         "chunks, faster nodes, or lower rates."
     )
-    assert "with a node down another is overloaded" in nearest_text([none], run)
+    assert "with a node down a node is overloaded" in nearest_text([none], run)
+    assert "with a site down a node" in nearest_text([none | {"busiest_site": "s1"}], run)
     assert "the nodes are too few for its chunks. Next: more nodes, or shorter codes." in nearest_text(
         [few], run
     )
