@@ -32,7 +32,7 @@ def use_compilation_cache() -> None:
 
 @cache
 def quick_options() -> dict[str, bool]:
-    """Options of ``jax.jit`` for long programs of small arrays on a CPU: half of the compiling, the same speed.
+    """Options of ``jax.jit`` for long programs of small arrays on a CPU: less compiling, the same speed.
 
     Empty where this JAX has no such option.
     """

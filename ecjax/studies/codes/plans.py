@@ -69,7 +69,7 @@ def code_plan(
         seed: of where parity goes.
         data: where the data goes, planned for the same problem, or one with less other work.
     """
-    chunks = data.hot if problem.site is None else _spread_over_sites(data.hot, n, problem)
+    chunks = data.hot if problem.per_site is None else _spread_over_sites(data.hot, n, problem)
     stored = _with_parity(chunks, n, problem, np.random.default_rng(seed))
     kinds = np.where(chunks, HOT, np.where(stored, COLD, NONE)).astype(data.kinds.dtype)
     final = finished(_priced(problem), _THETA, replace(data, kinds=kinds, spare=_NO_SPARE), gap)
@@ -112,10 +112,13 @@ def _spread_over_sites(data: np.ndarray, n: int | np.ndarray, problem: Problem) 
     What is planned keeps to the most chunks of a site only, and may leave more sites without a chunk than there are
     parity chunks. Data moves from the busiest nodes of full sites to the least busy of others.
     """
+    assert problem.site is not None and problem.per_site is not None
     site, files = np.asarray(problem.site), problem.files
     nodes_of_site = np.bincount(site)
     length = np.broadcast_to(n, len(data))
-    if _chunks_of_fullest(nodes_of_site, int(length.max())) == 1:
+    # of each site, but for as many with one chunk more as are left
+    evenly = np.minimum(nodes_of_site, problem.per_site - 1)
+    if not evenly.any():
         return data
     service = np.asarray(problem.nodes.service[0])
     size = np.asarray(files.chunk_bytes)
@@ -126,9 +129,7 @@ def _spread_over_sites(data: np.ndarray, n: int | np.ndarray, problem: Problem) 
     spread = data.copy()
     load = np.asarray(problem.nodes.background[0]) + (work * data).sum(axis=0)
     for at in np.argsort(-work.mean(axis=1), kind="stable"):
-        most = _chunks_of_fullest(nodes_of_site, int(length[at]))
-        evenly = np.minimum(nodes_of_site, most - 1)
-        more = length[at] - evenly.sum()  # sites with one chunk more than that
+        more = max(0, length[at] - evenly.sum())
         while True:
             chunks = np.bincount(site[spread[at]], minlength=len(nodes_of_site))
             full = chunks > evenly
@@ -140,12 +141,6 @@ def _spread_over_sites(data: np.ndarray, n: int | np.ndarray, problem: Problem) 
             load[origin] -= work[at, origin]
             load[target] += work[at, target]
     return spread
-
-
-def _chunks_of_fullest(nodes_of_site: np.ndarray, n: int) -> int:
-    """Chunks at the fullest site when n are spread as evenly as the sites have nodes."""
-    counts = range(1, int(nodes_of_site.max()) + 1)
-    return next(most for most in counts if np.minimum(nodes_of_site, most).sum() >= n)
 
 
 def _with_parity(

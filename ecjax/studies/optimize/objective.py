@@ -103,7 +103,7 @@ def estimates(options: OptimizeOptions, case: Case, item: Item, plan: Solution) 
 
 def begin_compiling(options: OptimizeOptions, case: Case, item: Item) -> Thread | None:
     """A thread that compiles what ``estimates`` needs while plans are made; None where the shapes are not known."""
-    if not estimates_bounded(options, case):
+    if case.small is not None or not estimates_bounded(options, case):
         return None
     lane = case.lane(item.lane)
     return plan_estimates.begin_compiling(case.problem_of(lane), laws_of(options, case, lane))

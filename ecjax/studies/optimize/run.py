@@ -84,7 +84,7 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
     lanes = case.lanes.take(np.array(numbers + padding))
     place = {number: at for at, number in enumerate(numbers)}
     start = None if case.earlier is None else (case.earlier.probabilities, case.earlier.stored)
-    compiling = begin_compiling(options, case, first) if case.small is None else None
+    compiling = begin_compiling(options, case, first)
     plans = planning.solve(case.placed, lanes, _settings(options), start)
     if compiling is not None:
         compiling.join()
