@@ -1,11 +1,13 @@
 """Machine code of Numba is never that of an earlier source, and does without a cache where there can be none."""
 
 import fcntl
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numba
@@ -48,37 +50,74 @@ def package(tmp_path):
     return folder
 
 
-def walking(package, place="cache"):
-    """A process that calls the function."""
+# processes that have imported Numba already; each line is a folder with the package, a cache and a file to write to
+WALKERS = """
+import json, os, sys
+import filelock, numba
+numba.njit(lambda x: x)(0)
+children = {}
+for line in sys.stdin:
+    folder, cache, out = json.loads(line)
+    if cache is None:
+        print(os.waitpid(children[out], 0)[1], flush=True)
+        continue
+    children[out] = os.fork()
+    if children[out] == 0:
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        os.environ["ECJAX_CACHE"] = cache
+        with open(out, "w") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        import ecjax.outer
+        sys.stdout.flush()
+        os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def walkers():
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment |= {"PYTHONPATH": str(package.parent), "ECJAX_CACHE": str(package.parent / place)}
-    return subprocess.Popen(
-        [sys.executable, "-c", "import ecjax.outer"],
-        **dict(
-            cwd=package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ),
-    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    with subprocess.Popen([sys.executable, "-c", WALKERS], env=environment, **pipes) as process:
+        yield process
+        process.stdin.close()
 
 
-def result(process):
-    """Result of the function, and how often its code came from the cache."""
-    said, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return tuple(map(int, said.split()))
+class Walking:
+    """A process that calls the function."""
+
+    def __init__(self, walkers, package, place="cache"):
+        self._walkers, self._folder = walkers, str(package.parent)
+        handle, self._out = tempfile.mkstemp(dir=package.parent)
+        os.close(handle)
+        self._tell(str(package.parent / place))
+
+    def _tell(self, cache):
+        print(json.dumps([self._folder, cache, self._out]), file=self._walkers.stdin)
+
+    def result(self):
+        """Result of the function, and how often its code came from the cache."""
+        self._tell(None)
+        status, said = int(self._walkers.stdout.readline()), Path(self._out).read_text()
+        assert status == 0, said
+        return tuple(map(int, said.split()))
 
 
-def walked(package, place="cache"):
-    return result(walking(package, place))
+@pytest.fixture
+def walked(walkers, package):
+    """What a process of its own gives."""
+    return lambda place="cache": Walking(walkers, package, place).result()
 
 
-def test_code_is_compiled_anew_where_another_file_has_changed(package):
-    assert walked(package) == (2, 0) and walked(package) == (2, 1)
+def test_code_is_compiled_anew_where_another_file_has_changed(package, walked):
+    assert walked() == (2, 0) and walked() == (2, 1)
     (package / "constants.py").write_text("STEP = 10\n")
-    assert walked(package) == (20, 0)
+    assert walked() == (20, 0)
     # a cache that cannot be read, of types that are no longer there or because it is damaged, is none
     for index in (package.parent / "cache").rglob("outer.walk*.nbi"):
         index.write_bytes(b"\x80\x04\x8c\x0becjax.gone\x94\x8c\x04Gone\x94\x93\x94.")
-    assert walked(package) == (20, 0) and walked(package) == (20, 1)
+    assert walked() == (20, 0) and walked() == (20, 1)
 
 
 @machine_code.njit(inner=True)
@@ -127,20 +166,20 @@ def test_functions_are_called_by_python_and_by_others():
     assert _fibonacci(10) == 55
 
 
-def test_code_to_be_linked_comes_from_the_cache(package):
-    assert walked(package) == (2, 0)
+def test_code_to_be_linked_comes_from_the_cache(package, walked):
+    assert walked() == (2, 0)
     (package / "inner.py").write_text(INNER)
     (package / "outer.py").write_text(OUTER.replace("step(step(x))", "step(step(step(x)))"))
     (kept,) = (package.parent / "cache").rglob("inner.step*.nbc")
     before = kept.stat().st_mtime_ns
-    assert walked(package) == (3, 0) and walked(package) == (3, 1)
+    assert walked() == (3, 0) and walked() == (3, 1)
     assert list((package.parent / "cache").rglob("inner.step*.nbc")) == [kept]
     assert kept.stat().st_mtime_ns == before
 
 
-def test_processes_that_start_together_compile_once(package):
-    processes = [walking(package) for _ in range(2)]
-    assert sorted(map(result, processes)) == [(2, 0), (2, 1)]
+def test_processes_that_start_together_compile_once(walkers, package):
+    processes = [Walking(walkers, package) for _ in range(2)]
+    assert sorted(process.result() for process in processes) == [(2, 0), (2, 1)]
 
 
 def test_who_has_a_lock_for_too_long_is_not_waited_for(tmp_path, monkeypatch):
@@ -155,13 +194,13 @@ def test_who_has_a_lock_for_too_long_is_not_waited_for(tmp_path, monkeypatch):
     assert compilation.programs >= 2  # the wait is announced, too
 
 
-def test_without_a_place_for_a_cache(package):
+def test_without_a_place_for_a_cache(package, walked):
     (package.parent / "file").touch()
-    assert walked(package, "file") == (2, 0)
+    assert walked("file") == (2, 0)
     folder = package.parent / "cache" / "numba"
     folder.mkdir(parents=True)
     folder.chmod(0o500)  # root may write all the same
-    assert walked(package)[0] == 2
+    assert walked()[0] == 2
 
 
 def test_a_key_follows_imports_and_nothing_else(package, monkeypatch):
