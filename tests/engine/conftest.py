@@ -1,4 +1,4 @@
-"""One cluster of three nodes on this machine, for the tests of a directory."""
+"""A cluster of three nodes on this machine, for the tests of a file."""
 
 import os
 import time
@@ -57,9 +57,12 @@ class ThreeNodes:
         self._cluster.shutdown()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def three_nodes() -> Iterator[ThreeNodes]:
-    """Address and nodes of the cluster; this process has not joined it."""
+    """Address and nodes of the cluster; this process has not joined it.
+
+    Of a module: its idle programs take a twentieth of a core for as long as they run.
+    """
     pytest.importorskip("ray")
     try:
         cluster = ThreeNodes()

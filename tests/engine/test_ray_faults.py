@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from engines import same_tables
 
+from ecjax.cli import main
 from ecjax.tables.results import read_results
 
 pytest.importorskip("ray")
@@ -60,7 +61,7 @@ def started(out, stderr, *more):
 def undisturbed(tmp_path_factory):
     """What the study gives without Ray."""
     out = tmp_path_factory.mktemp("undisturbed")
-    assert finished(*STUDY, f"out={out}")[0] == 0
+    assert main([*STUDY, f"out={out}"]) == 0
     return out
 
 
@@ -72,7 +73,7 @@ def undisturbed(tmp_path_factory):
         for after_s in (0.0, 0.05)
     ],
 )
-def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
+def test_the_driver_is_killed(undisturbed, tmp_path, workers_compute_alike, seen, after_s):
     """At the moment that so many runs are committed, or a little later: while workers write, while it commits."""
     out = tmp_path / "out"
     driver = started(out, stderr=subprocess.DEVNULL)
@@ -85,12 +86,12 @@ def test_the_driver_is_killed(undisturbed, tmp_path, seen, after_s):
     assert driver.wait() in (-signal.SIGKILL, 0)
     _check_readable(out, undisturbed)
     assert not psutil.wait_procs(family, timeout=30)[1]
-    assert finished(*STUDY, f"out={out}", *ON_RAY)[0] == 0
+    assert main([*STUDY, f"out={out}", "engine=ray", "engine.actors=1"]) == 0
     same_tables(undisturbed, out, rtol=1e-12)
     assert [path.name for path in out.rglob(".*")] == [".lock"]
     # and nothing is done again
     committed = {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")}
-    assert finished(*STUDY, f"out={out}")[0] == 0
+    assert main([*STUDY, f"out={out}"]) == 0
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")} == committed
 
 
