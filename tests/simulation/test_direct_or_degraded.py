@@ -16,7 +16,7 @@ CHOOSING = Policy("direct_or_degraded")
 def system_of(laws, placed=PLACED, need=2, extra_s=0.0):
     """Small reads that choose, each in a row of its own."""
     one = make_system([need] * len(placed), placed, laws, classes=[0] * len(placed), extra_s=extra_s)
-    return one._replace(either=np.ones(len(placed), bool))
+    return one._replace(either=np.ones(len(placed), np.int64))
 
 
 def paths_of(system, times, files):
