@@ -16,7 +16,14 @@ from ecjax.adaptation.thread_price import plans_by_price, profile
 READ = RequestClass("read", "read", 3e6, 1.0, 6, 2.0, False)
 SMALL = RequestClass("small", "read", 1e6, 0.4, 3, 2.0, False)
 WRITE = RequestClass("write", "write", 4e6, 0.6, 2, 2.0, True)
+FEW = READ._replace(k_max=2)
 SEED = 7  # another than that of the calibration
+
+
+@pytest.fixture(scope="module")
+def few():
+    """The strategy of few threads."""
+    return calibrated([FEW], [BUILT_IN["shifted_exp"]], 4)
 
 
 def latencies(strategy, classes, models, threads, load, requests):
@@ -28,9 +35,8 @@ def latencies(strategy, classes, models, threads, load, requests):
     return np.array([found.mean(), np.quantile(found, 0.99)])
 
 
-def judge(classes, models, threads, loads, requests, static):
+def judge(own, classes, models, threads, loads, requests, static):
     """Within 3 % of the best static code for the mean and of the best for the quantile; 1 % of TOFEC."""
-    own = calibrated(classes, models, threads)
     tofec = strategies.tofec(classes, models, threads)
     usage = {
         plan: sum(
@@ -55,24 +61,25 @@ def judge(classes, models, threads, loads, requests, static):
         assert (found <= 1.01 * peer).all(), f"load {load}: {found} s, TOFEC {peer} s"
 
 
-def test_few_threads():
-    few = READ._replace(k_max=2)
+def test_few_threads(few):
     static = [(code,) for code in all_codes(2, 2.0)]
-    judge([few], [BUILT_IN["shifted_exp"]], 4, [0.05, 0.3, 0.6, 0.9], 60_000, static)
+    judge(few, [FEW], [BUILT_IN["shifted_exp"]], 4, [0.05, 0.3, 0.6, 0.9], 60_000, static)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_reads_of_the_paper(name):
     loads = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
-    judge([READ], [BUILT_IN[name]], 16, loads, 300_000, [(code,) for code in all_codes(6, 2.0)])
+    own = calibrated([READ], [BUILT_IN[name]], 16)
+    judge(own, [READ], [BUILT_IN[name]], 16, loads, 300_000, [(code,) for code in all_codes(6, 2.0)])
 
 
 @pytest.mark.slow
 def test_classes_of_several_sizes():
     models = [BUILT_IN["shifted_lognormal"], BUILT_IN["shifted_exp"]]
     static = [(one, two) for one in all_codes(3, 2.0) for two in all_codes(2, 2.0)]
-    judge([SMALL, WRITE], models, 8, [0.05, 0.3, 0.6, 0.9], 100_000, static)
+    own = calibrated([SMALL, WRITE], models, 8)
+    judge(own, [SMALL, WRITE], models, 8, [0.05, 0.3, 0.6, 0.9], 100_000, static)
 
 
 def test_nothing_to_choose():
@@ -80,13 +87,11 @@ def test_nothing_to_choose():
     assert (only.n.tolist(), only.k.tolist(), only.edges.shape) == ([[1]], [[1]], (1, 0))
 
 
-def test_more_in_the_system_shorter_codes():
-    few = READ._replace(k_max=2)
-    own = calibrated([few], [BUILT_IN["correlated"]], 2)
-    assert own.signal == IN_SYSTEM and 0 <= own.weight <= 1
-    known = profile(few, BUILT_IN["correlated"], 0)
-    usage = [known[n, k][1] for n, k in zip(own.n[0], own.k[0], strict=True)]
-    assert (np.diff(own.edges[0]) >= 0).all() and (np.diff(usage) < 0).all()
+def test_more_in_the_system_shorter_codes(few):
+    assert few.signal == IN_SYSTEM and 0 <= few.weight <= 1
+    known = profile(FEW, BUILT_IN["shifted_exp"], 0)
+    usage = [known[n, k][1] for n, k in zip(few.n[0], few.k[0], strict=True)]
+    assert (np.diff(few.edges[0]) >= 0).all() and (np.diff(usage) < 0).all()
 
 
 drawn_profiles = st.lists(
