@@ -156,7 +156,7 @@ def test_what_is_committed_outlives_power_cuts(tmp_path):
     random = np.random.default_rng(5)
     cuts = 0
     for number, moment in enumerate(disk.moments):
-        for turn in range(4):
+        for turn in range(3):
             place = tmp_path / f"{number}-{turn}"
             after_power_cut(moment, place, random)
             with ResultStore(place, TABLES, {}) as store:
@@ -164,8 +164,8 @@ def test_what_is_committed_outlives_power_cuts(tmp_path):
                 assert finished >= set(moment.committed), (number, turn)
                 found = rows(place)
                 assert {run: found.get(run) for run in finished} == {run: expected[run] for run in finished}
-                for run in sorted(RUNS.keys() - finished):
-                    commit(store, run)
+                if finished != RUNS.keys():
+                    commit(store, *sorted(RUNS.keys() - finished))
             assert rows(place) == expected, (number, turn)
             cuts += 1
     assert cuts > 100
