@@ -72,8 +72,15 @@ def moved(
     np.add.at(state[1], nodes, first[rows, chunks, nodes])
     np.add.at(state[2], nodes, second[rows, chunks, nodes])
     order = some[np.argsort(-np.sum(powers[some, :, 0] * there[some], axis=1), kind="stable")]
-    _place(placed, stored, np.ascontiguousarray(powers), np.ascontiguousarray(service), state, order)
+    _place(placed, _only_read(stored), _only_read(powers), _only_read(service), state, order)
     return placed
+
+
+def _only_read(array: np.ndarray) -> np.ndarray:
+    """As an array that is not written to, as those of JAX are: machine code is of one kind of arrays."""
+    seen = np.ascontiguousarray(array).view()
+    seen.flags.writeable = False
+    return seen
 
 
 @njit()
