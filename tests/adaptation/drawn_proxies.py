@@ -81,8 +81,8 @@ def make_tasks(shift, scale, kind=EXPONENTIAL, shape=1.0, rho=0.0, background=Fa
 
 def static(*codes):
     """The code (n, k) of each class, always."""
-    n, k = np.array(codes, np.int64).T
-    return Strategy("static", 0, 0.0, np.zeros((len(codes), 0)), n[:, None], k[:, None])
+    n, k = (np.array(own, np.int64)[:, None] for own in zip(*codes, strict=True))
+    return Strategy("static", 0, 0.0, np.zeros((len(codes), 0)), n, k)
 
 
 def greedy(k_max, r_max, threads):
