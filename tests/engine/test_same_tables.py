@@ -52,7 +52,8 @@ def serial(tmp_path_factory):
     return folder
 
 
-QUICK = ("schedule", "analyze")  # Ray is started for each
+# Ray is started for each; a study of transfers is compared in test_ray_faults.py, too
+QUICK = ("analyze",)
 EACH = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in STUDIES]
 
 
