@@ -422,9 +422,15 @@ def test_default_is_table_one():
     assert (given.n, given.k, given.generate.requests, given.seeds) == ([8], [4], 512, 20)
 
 
-@pytest.mark.parametrize("name", sorted(experiments("schedule")))
+def small(name):
+    alike = ("coflow_fig4b", "coflow_fig4c")  # sweeps of other numbers than that of coflow_fig4a
+    return pytest.param(name, marks=[pytest.mark.slow] if name in alike else [])
+
+
+@pytest.mark.parametrize("name", [small(name) for name in sorted(experiments("schedule"))])
 def test_every_experiment_runs_small(tmp_path, name):
     words = [f"out={tmp_path}", "seeds=1", "generate.requests=12"]
+    words += ["scheduler=[dtarget,varys,fair]"] if name == "transfer_order" else []
     if name == "coflow_facebook":
         (tmp_path / "t.txt").write_text("4 2\n0 0 1 1 2 2:3.0 3:1.0\n1 5 2 1 2 1 3:4.0\n")
         words.append(f"trace={tmp_path / 't.txt'}")
