@@ -187,9 +187,19 @@ def test_every_experiment_is_made_of_allowed_options(job):
         assert checked(options) == options
 
 
-@pytest.mark.parametrize("study", sorted(experiments("codes")))
-def test_every_study_of_codes_runs(capsys, tmp_path, study):
-    code, out, err = run(capsys, "codes", f"experiment={study}", f"out={tmp_path}")
+CALIBRATED = ["strategy=[calibrated,tofec]", "k_max=2", "threads=4"]
+
+
+@pytest.mark.parametrize(
+    ("job", "study", "words"),
+    [
+        # with thresholds that replays of its own have set, which the tests of the study do not wait for
+        ("adapt", "proxy_load", [*CALIBRATED, "requests=2000", "load=[0.2,0.6]", "capacity=false"]),
+        *(("codes", study, []) for study in sorted(experiments("codes"))),
+    ],
+)
+def test_studies_by_question_run_small(capsys, tmp_path, job, study, words):
+    code, out, err = run(capsys, job, f"experiment={study}", f"out={tmp_path}", *words)
     assert code == 0, err
     assert list((tmp_path / "figures").glob("*.png")), out
 
