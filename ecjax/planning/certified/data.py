@@ -146,7 +146,8 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
     connect = np.asarray(nodes.connect_mean), np.asarray(nodes.connect_variance)
     share = np.asarray(problem.share)
     service = Service(
-        size=grid,
+        # a single size is a view of JAX's memory: loops would be compiled once more for it
+        size=writable(grid, float),
         moments=moments,
         mean=served[0] + connect[0][:, None],
         variance=np.maximum(served[1] - served[0] ** 2, 0) + connect[1][:, None],

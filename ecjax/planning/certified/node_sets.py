@@ -173,6 +173,8 @@ def minima_between(
     chunks = Chunks(service.moments, service.mean, service.variance, kind, service.background)
     ahead = np.zeros((len(between.ends), 2))
     ahead[:, 0] = 0.0 if service.alone else between.ends - between.middle
+    # of one layout: the search is compiled once
+    price = np.ascontiguousarray(price)
     centre = price.mean(axis=0)
     corners = Corners(np.array([between.middle, 0.0]), ahead, (price - centre) * service.rate)
     low, _ = node_minima(chunks, most, centre * service.rate, corners, tol * service.rate, rates)

@@ -1,9 +1,11 @@
 """The relaxation against an independent convex solve, what its first order promises, and prices of places."""
 
+import numba
 import numpy as np
 import pytest
-from planning.certified.untuned import limited, passes_of, relaxation_of, relaxed_at, tiny, untuned
+from planning.certified.untuned import KINDS, limited, passes_of, relaxation_of, relaxed_at, tiny, untuned
 
+from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import groups_of, mixtures, relax, respond
 from ecjax.planning.certified.waits import best_z, slopes
 
@@ -148,3 +150,8 @@ def test_best_responses_never_raise_the_objective():
     assert (
         slopes(passes.service, passes.totals(kinds, np.zeros(50, np.int64), 1)[0][0], values[1][0]).value > 0
     )
+
+
+def test_loops_are_compiled_once_for_all_problems():
+    """Numba makes another version where an array is read-only or laid out otherwise."""
+    assert len({numba.typeof(flatten(tiny(1, kind, files)[1])) for kind in KINDS for files in (1, 3)}) == 1
