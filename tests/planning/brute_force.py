@@ -124,7 +124,7 @@ class Relaxation:
         reads, stored = self.unpack(x)
         model = self.model
         value, by_reads, by_stored, by_z = model.latency(reads, stored, z)
-        value += self.weight * (np.sum(stored * model.price) + np.sum(reads * model.reading))
+        value += self.weight * (np.vdot(stored, model.price) + np.vdot(reads, model.reading))
         slope = np.zeros(self.size)
         slope[self.read_at[self.may_read]] = (by_reads + self.weight * model.reading)[self.may_read]
         slope[self.share_at[self.open]] = (by_stored + self.weight * model.price)[self.open]

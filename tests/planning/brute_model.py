@@ -4,8 +4,10 @@ Nothing of the package is called: a ``Problem`` is read as a container of number
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.optimize import brentq
 
 
 @dataclass(frozen=True)
@@ -23,27 +25,35 @@ class Model:
     price: np.ndarray  # (r, m) dollars per period of keeping a chunk
     reading: np.ndarray  # (r, m) dollars per period if every read used the node
 
-    @property
+    @cached_property
     def share(self) -> np.ndarray:
         return self.rate / self.rate.sum()
 
-    @property
+    @cached_property
     def has_z(self) -> bool:
         """Whether the least bound has a finite z: not where every read takes one chunk."""
         return bool(self.share @ self.k > 1 + 1e-12)
 
+    @cached_property
+    def own_mean(self) -> np.ndarray:
+        """Of a chunk without waiting, (r, m) s."""
+        return self.moments[0] + self.connect_mean
+
+    @cached_property
+    def own_variance(self) -> np.ndarray:
+        """The same, (r, m) s^2."""
+        return self.moments[1] - self.moments[0] ** 2 + self.connect_variance
+
     def work(self, reads: np.ndarray, stored: np.ndarray) -> np.ndarray:
         """rho, A_2 and A_3 of every node, (3, m)."""
         chunks = self.rate[:, None] * reads + self.write_rate[:, None] * stored
-        return (self.moments * chunks).sum(axis=1) + self.background
+        return np.einsum("nij,ij->nj", self.moments, chunks) + self.background
 
     def delay(self, work: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the time from request to the last byte of a chunk, (r, m)."""
         idle = 1 - work[0]
         wait = work[1] / (2 * idle)
-        mean = self.moments[0] + wait + self.connect_mean
-        own = self.moments[1] - self.moments[0] ** 2
-        return mean, own + work[2] / (3 * idle) + wait**2 + self.connect_variance
+        return self.own_mean + wait, self.own_variance + work[2] / (3 * idle) + wait**2
 
     def latency(self, reads: np.ndarray, stored: np.ndarray, z: float):
         """The bound at z, and its slopes by reads (r, m), stored (r, m) and z.
@@ -63,18 +73,20 @@ class Model:
             value, by_z = (weights * each).sum(), 0.0
         idle, wait = 1 - work[0], work[1] / (2 * (1 - work[0]))
         of_wait, of_variance = by_mean.sum(axis=0), by_variance.sum(axis=0)
-        slopes = (
-            of_wait * wait / idle + of_variance * (work[2] / (3 * idle**2) + 2 * wait**2 / idle),
-            of_wait / (2 * idle) + of_variance * wait / idle,
-            of_variance / (3 * idle),
+        slopes = np.stack(
+            [
+                of_wait * wait / idle + of_variance * (work[2] / (3 * idle**2) + 2 * wait**2 / idle),
+                of_wait / (2 * idle) + of_variance * wait / idle,
+                of_variance / (3 * idle),
+            ]
         )
-        by_chunks = sum(moment * slope for moment, slope in zip(self.moments, slopes, strict=True))
+        by_chunks = np.einsum("nij,nj->ij", self.moments, slopes)
         by_reads = self.share[:, None] * each + self.rate[:, None] * by_chunks
         return value, by_reads, self.write_rate[:, None] * by_chunks, by_z
 
 
 def least_z(model: Model, reads: np.ndarray, stored: np.ndarray) -> float:
-    """The z of the least bound: the zero of its slope, which rises with z, by bisection; 0 without a z."""
+    """The z of the least bound: the zero of its slope, which rises with z; 0 without a z."""
     if not model.has_z:
         return 0.0
 
@@ -89,10 +101,7 @@ def least_z(model: Model, reads: np.ndarray, stored: np.ndarray) -> float:
         low -= high - low
     while slope(high) < 0:
         high += high - low
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
-    return (low + high) / 2
+    return brentq(slope, low, high, xtol=1e-16 * (high - low))
 
 
 def model_of(problem, surcharge=None, reading=None) -> Model:

@@ -1,12 +1,13 @@
 """Planning problems that nobody tuned anything for, and a check of plans in plain NumPy."""
 
 from dataclasses import replace
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import problems
-from planning.brute_force import OUT, UNDECIDED, Relaxation, limits_of
+from planning.brute_force import OUT, UNDECIDED, Optimum, Relaxation, limits_of, optimum
 from planning.brute_model import model_of
 from scipy.optimize import minimize
 
@@ -154,6 +155,13 @@ def tiny(seed: int, kind: str, files: int = 3, nodes: int = 4):
             reading=random.uniform(0, 3, (files, nodes)),
         )
     return case, problem, float(random.choice([0, 1e-3, 1e-2, 0.1]))
+
+
+@cache
+def best_of(seed: int, kind: str, files: int, nodes: int) -> Optimum | None:
+    """What brute force finds for a tiny problem; searched for once for all tests."""
+    _, problem, theta = tiny(seed, kind, files, nodes)
+    return optimum(problem, theta)
 
 
 def passes_of(problem, theta: float, threads: int = 1) -> Passes:
