@@ -172,14 +172,23 @@ def test_global_search_finds_the_same(count, written, other, dear, alone):
     (low,), (upper,) = case.minima(tol)
     most = np.concatenate([case.reads[0], case.writes[0]]) if written else case.reads[0]
 
-    def function(part):
-        rates = part * most
-        reads = rates[:count]
-        found = float(case.value(0, reads, rates[count:] if written else np.zeros(count)))
-        return found if np.isfinite(found) else 1e3 * case.scale * (1 + part.sum())
+    def function(parts):
+        rates = parts.T * most
+        reads = rates[:, :count]
+        found = case.value(0, reads, rates[:, count:] if written else np.zeros_like(reads))
+        return np.where(np.isfinite(found), found, 1e3 * case.scale * (1 + parts.sum(axis=0)))
 
+    # a generation at once
     found = differential_evolution(
-        function, [(0, 1)] * len(most), popsize=20, maxiter=300, tol=1e-12, rng=1, polish=False
+        function,
+        [(0, 1)] * len(most),
+        popsize=20,
+        maxiter=300,
+        tol=1e-12,
+        rng=1,
+        polish=False,
+        vectorized=True,
+        updating="deferred",
     ).fun
     assert low <= found + 1e-12 * case.scale
     assert found - low <= 2e-4 * case.scale
