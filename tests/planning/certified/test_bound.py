@@ -10,6 +10,7 @@ from planning.brute_force import optimum
 from planning.certified.untuned import (
     KINDS,
     at_largest_load,
+    best_of,
     files_of,
     limited,
     nodes_of,
@@ -41,7 +42,7 @@ def objective(case, problem, theta, certificate: Certificate) -> float:
 def compare(seed, kind, files, nodes, settings=SETTINGS):
     case, problem, theta = tiny(seed, kind, files, nodes)
     certificate = certify(passes_of(problem, theta), settings)
-    best = optimum(problem, theta)
+    best = best_of(seed, kind, files, nodes)
     found = objective(case, problem, theta, certificate)
     kept = problem.capacity is None or np.all(certificate.stored.sum(axis=0) <= np.asarray(problem.capacity))
     if best is None:  # no placement is stable and within the capacities: none is shown
