@@ -80,7 +80,7 @@ def test_the_bound_holds_on_where_all_sizes_differ():
     random = np.random.default_rng(5)
     files = files_of(random, 300, np.full(300, 4), 2)
     files["bytes"] *= np.exp(random.normal(0, 0.8, 300))
-    case = at_largest_load(problems.Case(nodes_of(random, 12, 4.0), files), 0.54)
+    case = at_largest_load(problems.Case(nodes_of(random, 8, 4.0), files), 0.54)
     problem, theta = case.problem(), 0.1 / 18
     certificate = certify(passes_of(problem, theta), SETTINGS)
     found = objective(case, problem, theta, certificate)
