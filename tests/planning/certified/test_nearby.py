@@ -14,6 +14,7 @@ from ecjax.planning.certified import NEAR, Settings, is_convex, nearby_bound, pl
 from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
+from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE, NODE_WORK, evaluate, node_work
 
 ONE = np.ones(1)
@@ -80,10 +81,9 @@ def test_every_whole_plan_of_a_tiny_problem(seed):
     with np.errstate(divide="ignore", invalid="ignore"):
         at = np.stack([work[:, 1] / (2 * (1 - work[:, 0])), work[:, 2] / work[:, 1]], axis=1)
     stable = np.flatnonzero(np.isfinite(values.objective))
-    first, _ = planned(problem, float(theta))
     for number in stable[:: max(1, len(stable) // 4)]:
         evaluation = jax.tree.map(lambda leaf, number=number: leaf[number], values)
-        plan = first._replace(probabilities=reads[number], stored=reads[number] > 0, evaluation=evaluation)
+        plan = Solution(reads[number], reads[number] > 0, evaluation, *(None,) * 3)
         bound = nearby_bound(problem, float(theta), plan, 1e-3)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = at[stable] / at[number]
