@@ -37,7 +37,7 @@ def proven_at(bins: Bins, relaxation) -> float:
 
 
 @pytest.mark.parametrize("kind", CONVEX)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_at_a_fixed_z_prices_and_marginals_meet_at_the_convex_optimum(kind, seed):
     _, problem, theta = tiny(seed, kind)
     bins = Bins(passes_of(problem, theta))

@@ -21,7 +21,7 @@ def started(problem, theta):
 
 
 @pytest.mark.parametrize("kind", CONVEX)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_at_a_fixed_z_it_is_the_convex_optimum(kind, seed):
     _, problem, theta = tiny(seed, kind)
     passes, group, kinds, z = started(problem, theta)
