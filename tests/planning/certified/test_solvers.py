@@ -9,7 +9,7 @@ from planning.certified.untuned import limited, untuned
 from ecjax.planning.certified import Settings, plan_lanes
 from ecjax.planning.certified.solvers import on_jax
 
-FILES = 60  # of all, so that they share a program
+FILES = 30  # of all, so that they share a program
 THETAS = np.array([0.1, 0.5, 2.0])
 
 
@@ -44,9 +44,10 @@ def test_plans_and_bounds_are_those_of_the_host(kind):
 
 
 def test_lanes_that_leave_are_not_waited_for():
-    problem = untuned(22, FILES, 0.5).problem()
+    problem = untuned(21, FILES, 0.6).problem()
     # a lane beside its like, and the same one beside others that end earlier or later
-    alone = planned(problem, "jax", THETAS[:1].repeat(len(THETAS)))[1]
+    alike = THETAS[0] * (1 + 1e-9 * np.arange(len(THETAS)))  # lanes that are the same would be one
+    alone = planned(problem, "jax", alike)[1]
     together = planned(problem, "jax")[1]
     np.testing.assert_allclose(together[0], alone[0], rtol=1e-6)
 
@@ -69,9 +70,9 @@ def test_processors_are_left_to_the_host():
 
 
 def test_mixed_sizes_stay_on_the_host():
-    problem = untuned(24, 40, 0.5).problem()
+    problem = untuned(24, FILES, 0.5).problem()
     files = problem.files
     size = files.chunk_bytes * jnp.where(jnp.arange(files.count) % 2 == 0, 1.0, 0.5)
-    case = untuned(24, 40, 0.5)
+    case = untuned(24, FILES, 0.5)
     case.files["bytes"] = np.asarray(size * files.k)
     assert planned(case.problem(), "jax", THETAS[:1])[2] == "cpu"
