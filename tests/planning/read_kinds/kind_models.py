@@ -45,44 +45,58 @@ def small_reads(stored, row, chunk, node, k, rate, size=1.0) -> SmallReads:
     return SmallReads(row, np.asarray(chunk), nodes, others, (k * one).astype(int), rate, size * one)
 
 
-def of_any_sizes(model: KindModel, full, degraded, z_grid) -> float:
-    """Mean latency bound of a plan whose chunks have any sizes, s, as ``direct_formula``.
+def of_any_sizes(model: KindModel, full, degraded, z_grid) -> np.ndarray:
+    """Mean latency bounds of plans whose chunks have any sizes, s, as ``direct_formula``.
 
     Args:
         model: small reads of one chunk each; every file its own row.
-        full: (R, m) probabilities of full reads.
-        degraded: (T, m) x.
+        full: (..., R, m) probabilities of full reads.
+        degraded: (..., T, m) x.
         z_grid: s.
     """
     small, files = model.small, model.problem.files
     service = np.asarray(model.problem.nodes.service)
-    share = degraded.sum(axis=1) / small.k
+    share, whole = degraded.sum(axis=-1) / small.k, float(np.sum(files.rate))
     kinds = []  # kind, size, chunks 1/s at every node
     for row, (rate, size) in enumerate(
         zip(np.asarray(files.rate), np.asarray(files.chunk_bytes), strict=True)
     ):
-        kinds.append(("full", size, rate * full[row]))
+        kinds.append(("full", size, rate * full[..., row, :]))
     for read in range(small.number):
-        direct = np.zeros(service.shape[2])
-        direct[small.node[read]] = small.rate[read] * (1 - share[read])
-        kinds += [("direct", small.size[read], direct)]
-        kinds += [("joined", small.size[read], small.rate[read] * degraded[read])]
+        here = np.arange(service.shape[2]) == small.node[read]
+        kinds += [("direct", small.size[read], small.rate[read] * (1 - share[..., read, None]) * here)]
+        kinds += [("joined", small.size[read], small.rate[read] * degraded[..., read, :])]
     moments = [np.einsum("npm,p->nm", service, size ** np.arange(4.0)) for _, size, _ in kinds]
-    sums = sum(each * chunks for each, (_, _, chunks) in zip(moments, kinds, strict=True))
-    if sums[0].max() >= 1:
-        return np.inf
-    wait = sums[1] / (2 * (1 - sums[0]))
-    variance = sums[2] / (3 * (1 - sums[0])) + wait**2
+    sums = sum(each * chunks[..., None, :] for each, (_, _, chunks) in zip(moments, kinds, strict=True))
+    wait, variance, overloaded = waits_of(sums)
     total = 0.0
-    for kind, rate in (("full", np.sum(files.rate)), ("joined", small.rate @ share), ("direct", 0.0)):
-        value = rate * z_grid
+    for kind, rate in (
+        ("full", np.asarray(whole)),
+        ("joined", share @ small.rate),
+        ("direct", np.zeros(share.shape[:-1])),
+    ):
+        value = rate[..., None] * z_grid
         for each, (which, _, chunks) in zip(moments, kinds, strict=True):
-            d = each[0] + wait - (0.0 if kind == "direct" else z_grid[:, None])
-            spread = each[1] - each[0] ** 2 + variance
+            if which != kind:
+                continue
+            d = (each[0] + wait)[..., None, :] - (0.0 if kind == "direct" else z_grid[:, None])
+            spread = (each[1] - each[0] ** 2 + variance)[..., None, :]
             one = d if kind == "direct" else 0.5 * (d + np.sqrt(d * d + spread))
-            value = value + (which == kind) * (one @ chunks)
-        total += float(np.min(value))
-    return total / float(np.sum(files.rate) + small.rate.sum())
+            value = value + (one * chunks[..., None, :]).sum(axis=-1)
+        total = total + value.min(axis=-1)
+    return np.where(overloaded, np.inf, total / (whole + small.rate.sum()))
+
+
+def waits_of(sums) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means and variances of waits at every node, (..., m), and whether any has more work than time, (...).
+
+    Args:
+        sums: (..., 3, m) moments of the work that comes in a second.
+    """
+    # plans that overload a node get numbers that nobody looks at
+    rho = np.minimum(sums[..., 0, :], 1 - 1e-9)
+    wait = sums[..., 1, :] / (2 * (1 - rho))
+    return wait, sums[..., 2, :] / (3 * (1 - rho)) + wait**2, sums[..., 0, :].max(axis=-1) >= 1
 
 
 def one_hot_node(hot: float, others: float, slower: float = 1.0) -> KindModel:
@@ -95,56 +109,47 @@ def one_hot_node(hot: float, others: float, slower: float = 1.0) -> KindModel:
     return KindModel(problem, stored, small)
 
 
-def direct_formula(nodes: Nodes, full, small, degraded, sizes, z_grid) -> float:
-    """Mean latency bound of a plan, s, by M/G/1 formulas and a grid of z; inf where a node is overloaded.
+def direct_formula(nodes: Nodes, full, small, degraded, sizes, z_grid) -> np.ndarray:
+    """Mean latency bounds of plans, s, by M/G/1 formulas and a grid of z; inf where a node is overloaded.
 
     Args:
         nodes: m nodes.
-        full: (rate, probabilities (m,)) of each file with full reads.
+        full: (rate, probabilities (..., m)) of each file with full reads.
         small: (rate, node, or several) of each small read.
-        degraded: (T, m) x of each.
+        degraded: (..., T, m) x of each.
         sizes: B of a chunk of a full, of a small read.
         z_grid: s.
     """
     service = np.asarray(nodes.service)
     moments = [[sum(service[n, p] * size**p for p in range(4)) for n in range(3)] for size in sizes]
     k = 2
-    chunks = np.zeros((2, service.shape[2]))
-    for rate, probabilities in full:
-        chunks[0] += rate * probabilities
-    joined, joined_rate = np.zeros(service.shape[2]), 0.0
-    for (rate, nodes), x in zip(small, degraded, strict=True):
-        share = x.sum() / k
-        joined += rate * x
-        joined_rate += rate * share
-        if np.size(nodes) > 1:
-            joined[list(nodes)] += rate * (1 - share)
-            joined_rate += rate * (1 - share)
+    share = degraded.sum(axis=-1) / k
+    whole = sum((rate * probabilities for rate, probabilities in full), np.zeros(service.shape[2]))
+    joined, joined_rate, direct = np.zeros(service.shape[2]), 0.0, np.zeros(service.shape[2])
+    for read, (rate, where) in enumerate(small):
+        chunks = np.isin(np.arange(service.shape[2]), where) * (rate * (1 - share[..., read, None]))
+        joined = joined + rate * degraded[..., read, :]
+        joined_rate = joined_rate + rate * share[..., read]
+        if np.size(where) > 1:
+            joined = joined + chunks
+            joined_rate = joined_rate + rate * (1 - share[..., read])
         else:
-            chunks[1, nodes] += rate * (1 - share)
-    chunks[1] += joined
-    sums = [sum(chunks[c] * moments[c][n] for c in range(2)) for n in range(3)]
-    if sums[0].max() >= 1:
-        return np.inf
-    wait = sums[1] / (2 * (1 - sums[0]))
-    variance = sums[2] / (3 * (1 - sums[0])) + wait**2
+            direct = direct + chunks
+    sums = np.stack([whole * moments[0][n] + (direct + joined) * moments[1][n] for n in range(3)], axis=-2)
+    wait, variance, overloaded = waits_of(sums)
     mean = [moments[c][0] + wait for c in range(2)]
     spread = [moments[c][1] - moments[c][0] ** 2 + variance for c in range(2)]
 
-    def last_of(loads: np.ndarray, rate: float, c: int) -> float:
-        if rate <= 0:
-            return 0.0
-        d = mean[c][None] - z_grid[:, None]
-        return float(np.min(rate * z_grid + (0.5 * (d + np.sqrt(d * d + spread[c]))) @ loads))
+    def last_of(loads: np.ndarray, rate, c: int):
+        d = mean[c][..., None, :] - z_grid[:, None]
+        later = 0.5 * (d + np.sqrt(d * d + spread[c][..., None, :]))
+        value = np.asarray(rate)[..., None] * z_grid + (later * loads[..., None, :]).sum(axis=-1)
+        return value.min(axis=-1)
 
     total = sum(rate for rate, _ in full) + sum(rate for rate, _ in small)
-    direct = sum(
-        rate * (1 - x.sum() / k) * float(np.sum(mean[1][nodes]))
-        for (rate, nodes), x in zip(small, degraded, strict=True)
-        if np.size(nodes) == 1
-    )
-    whole = last_of(chunks[0], sum(rate for rate, _ in full), 0)
-    return (direct + whole + last_of(joined, joined_rate, 1)) / total
+    of_full = last_of(whole, sum(rate for rate, _ in full), 0) if full else 0.0
+    latency = (direct * mean[1]).sum(axis=-1) + of_full + last_of(joined, joined_rate, 1)
+    return np.where(overloaded, np.inf, latency / total)
 
 
 def with_prices(problem: Problem, per_chunk) -> Problem:

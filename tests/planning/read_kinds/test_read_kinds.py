@@ -117,12 +117,11 @@ def tiny(seed, full_rate):
 def values_on_a_grid(model, points, full):
     """Latency of every plan whose shares are on a grid, and full reads at given probabilities."""
     small = model.small
-    for shares in itertools.product(points, repeat=small.number):
-        x = np.zeros((small.number, 4))
-        for row, (others, share) in enumerate(zip(small.others, shares, strict=True)):
-            x[row, others] = share
-        pairs = list(zip(small.rate, small.node, strict=True))
-        yield direct_formula(model.problem.nodes, full, pairs, x, (4.0, 1.0), Z)
+    shares = np.array(list(itertools.product(points, repeat=small.number)))
+    takes = np.zeros((small.number, 4))
+    np.put_along_axis(takes, small.others, 1.0, axis=1)
+    pairs = list(zip(small.rate, small.node, strict=True))
+    return direct_formula(model.problem.nodes, full, pairs, shares[:, :, None] * takes, (4.0, 1.0), Z)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -134,7 +133,7 @@ def test_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed):
     pairs = list(zip(model.small.rate, model.small.node, strict=True))
     again = direct_formula(model.problem.nodes, [], pairs, x, (4.0, 1.0), Z)
     assert plan.latency == pytest.approx(again, rel=1e-4)
-    best = min(values_on_a_grid(model, np.linspace(0, 1, 5), []))
+    best = values_on_a_grid(model, np.linspace(0, 1, 5), []).min()
     assert plan.latency <= best * (1 + 1e-5)
     least = lower_bound(model, plan, 1e-3)
     assert least <= plan.latency * (1 + 1e-9)
@@ -171,8 +170,8 @@ def values_of_wide_reads(model, points):
         # without the first two nodes, which are the direct read
         two = [np.bincount(others[list(each)], minlength=4) for each in ((0, 2), (1, 2))]
         ways.append([a * two[0] + b * two[1] for a in points for b in points if a + b <= 1 + 1e-12])
-    for x in itertools.product(*ways):
-        yield direct_formula(model.problem.nodes, [], pairs, np.array(x), (4.0, 1.0), Z[::4])
+    x = np.array(list(itertools.product(*ways)))
+    return direct_formula(model.problem.nodes, [], pairs, x, (4.0, 1.0), Z[::4])
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -183,7 +182,7 @@ def test_reads_of_several_chunks_no_plan_of_a_grid_is_better_and_the_bound_is_be
     np.put_along_axis(x, np.where(model.small.others < 0, 4, model.small.others), plan.degraded, axis=1)
     again = direct_formula(model.problem.nodes, [], wide_pairs(model), x[:, :4], (4.0, 1.0), Z)
     assert plan.latency == pytest.approx(again, rel=1e-4)
-    best = min(values_of_wide_reads(model, np.linspace(0, 1, 4)))
+    best = values_of_wide_reads(model, np.linspace(0, 1, 4)).min()
     assert plan.latency <= best * (1 + 1e-4)
     least = lower_bound(model, plan, 1e-3)
     assert 0.97 * plan.latency <= least <= plan.latency * (1 + 1e-9)
@@ -195,12 +194,12 @@ def test_reads_of_several_chunks_no_plan_of_a_grid_is_better_and_the_bound_is_be
 def test_with_full_reads_no_plan_of_a_grid_is_better(seed):
     model = tiny(seed, 6.0)
     plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
-    least = lower_bound(model, plan, 2e-2)
-    spreads = [np.array(each) for each in itertools.permutations((0.4, 0.6, 1.0))]
-    best = np.inf
-    for one, two in itertools.product(spreads, repeat=2):
-        full = [(6.0, np.append(one, 0.0)), (6.0, np.append(0.0, two))]
-        best = min(best, *values_on_a_grid(model, (0.0, 1.0), full))
+    least = lower_bound(model, plan, 8e-2)
+    spreads = itertools.permutations((0.4, 0.6, 1.0))
+    # (all plans, nodes) of each file
+    full = np.array([[(*one, 0.0), (0.0, *two)] for one, two in itertools.product(list(spreads), repeat=2)])
+    full = [(6.0, full[:, row, None]) for row in range(2)]
+    best = values_on_a_grid(model, (0.0, 1.0), full).min()
     assert plan.latency <= best * (1 + 1e-5)
     assert 0.9 * plan.latency <= least <= plan.latency * (1 + 1e-9)
 
@@ -216,22 +215,21 @@ def test_bound_over_all_placements_is_below_every_one():
     least = lower_bound(model, plan, 1e-3, objective, AnyPlacementTerm(model, problem, theta))
     assert least is not None and least > 0.5 * objective
     rates = chosen.small.rate
-    best = np.inf
     placements = [
         (data, spare)
         for data in itertools.permutations(range(4), 2)
         for spare in range(4)
         if spare not in data
     ]
+    shares = np.array(list(itertools.product((0.0, 1.0), repeat=4)))
+    best = np.inf
     for one, two in itertools.product(placements, repeat=2):
         pairs = list(zip(rates, [*one[0], *two[0]], strict=True))
         sets = [{*one[0], one[1]}] * 2 + [{*two[0], two[1]}] * 2
         paid = theta * 1e-3 * sum(prices[j] for each in (sets[0], sets[2]) for j in each) / 2
-        for shares in itertools.product((0.0, 1.0), repeat=4):
-            x = np.zeros((4, 4))
-            for row, share in enumerate(shares):
-                x[row, list(sets[row] - {pairs[row][1]})] = share
-            best = min(best, paid + direct_formula(problem.nodes, [], pairs, x, (4.0, 1.0), Z[::8]))
+        others = np.array([np.isin(np.arange(4), list(sets[row] - {pairs[row][1]})) for row in range(4)])
+        values = direct_formula(problem.nodes, [], pairs, shares[:, :, None] * others, (4.0, 1.0), Z[::8])
+        best = min(best, paid + values.min())
     assert least <= best * (1 + 1e-9)
 
 
@@ -284,7 +282,9 @@ def of_sizes(seed, full_sizes, small_sizes):
     return KindModel(prepare(model.problem.nodes, files), model.stored, small)
 
 
-@pytest.mark.parametrize(("seed", "full_sizes"), [(0, (4.0, 9.0)), (1, (5.0, 5.0))])
+@pytest.mark.parametrize(
+    ("seed", "full_sizes"), [(0, (4.0, 9.0)), pytest.param(1, (5.0, 5.0), marks=pytest.mark.slow)]
+)
 def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed, full_sizes):
     model = of_sizes(seed, full_sizes, (1.0, 3.0, 3.0, 0.5))
     plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
@@ -294,23 +294,22 @@ def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_be
     np.put_along_axis(full, model.full_nodes, plan.full, axis=1)
     again = of_any_sizes(model, full, x, Z)
     assert plan.latency == pytest.approx(again, rel=1e-4)
-    least = lower_bound(model, plan, 1e-2)
+    least = lower_bound(model, plan, 4e-2)
     assert 0.95 * plan.latency <= least <= plan.latency * (1 + 1e-9)
-    everywhere = lower_bound(model, plan, 5e-2, None, AnyPlacementTerm(model, model.problem, 0.0))
+    everywhere = lower_bound(model, plan, 0.2, None, AnyPlacementTerm(model, model.problem, 0.0))
     assert 0.5 * plan.latency <= everywhere <= least * (1 + 1e-2)
-    random, best = np.random.default_rng(seed), np.inf
-    for _ in range(400):
-        shares = random.choice([0.0, 0.0, 0.1, 0.3, 1.0], 4)
-        x = np.zeros((4, 4))
-        np.put_along_axis(x, model.small.others, np.repeat(shares[:, None], 2, axis=1), axis=1)
-        for row in range(2):
-            some = 1 - random.dirichlet((1.0, 1.0, 1.0))
-            full[row, model.full_nodes[row]] = some
-        best = min(best, of_any_sizes(model, full, x, Z[::4]))
+    random = np.random.default_rng(seed)
+    takes = np.zeros((4, 4))
+    np.put_along_axis(takes, model.small.others, 1.0, axis=1)
+    x = random.choice([0.0, 0.0, 0.1, 0.3, 1.0], (400, 4))[:, :, None] * takes
+    full = np.zeros((400, 2, 4))
+    for row in range(2):
+        full[:, row, model.full_nodes[row]] = 1 - random.dirichlet((1.0, 1.0, 1.0), 400)
+    best = of_any_sizes(model, full, x, Z[::4]).min()
     assert plan.latency <= best * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_no_goal_makes_the_bound_pass_a_plan(seed, monkeypatch):
     """Told that all plans are a quarter slower than one that is known, the search proves less than that one."""
     monkeypatch.setattr(bound_module, "_MOST_CELLS", 4_000_000)
