@@ -36,7 +36,8 @@ def mixed():
 
 def test_a_lane_equals_the_problem_solved_alone(mixed):
     for index, theta in enumerate(THETA):
-        assert_same_plan(lane(mixed, index), lane(problems.solve(problems.mixed(), [theta, theta]), 0))
+        alone = problems.solve(problems.mixed(), [theta] * len(THETA))
+        assert_same_plan(lane(mixed, index), lane(alone, 0))
 
 
 def test_lanes_of_scaled_rates_and_sizes_are_the_problems_of_scaled_tables():
@@ -45,9 +46,9 @@ def test_lanes_of_scaled_rates_and_sizes_are_the_problems_of_scaled_tables():
     rates, sizes = zip(*scales, strict=True)
     plans = problems.solve(case, 5.0, rates, sizes)
     for index, (rate, size) in enumerate(scales):
-        # twice, as a program of one lane is rounded otherwise than wider ones
-        alone = lane(problems.solve(case.scaled(rate, size), [5.0, 5.0]), 0)
-        assert_same_plan(lane(plans, index), alone)
+        # as often, for one program; that of one lane is rounded otherwise than wider ones
+        alone = problems.solve(case.scaled(rate, size), [5.0] * len(scales))
+        assert_same_plan(lane(plans, index), lane(alone, 0))
 
 
 def test_a_batch_padded_with_repeats_gives_the_same_lanes(mixed):

@@ -106,7 +106,7 @@ def placements(k, nodes: int, floor):
 
 
 def least_objective(case, stored, theta, reading, surcharge) -> float:
-    """SciPy's trust region with differences for gradients, over the reads of a fixed placement; z is minimised out."""
+    """SciPy's SLSQP with differences for gradients, over the reads of a fixed placement and z, one for all files."""
     kept = stored.astype(float)
     share = case.file("rate_per_s") / case.file("rate_per_s").sum()
     free = int(stored.sum())
@@ -125,13 +125,19 @@ def least_objective(case, stored, theta, reading, surcharge) -> float:
         reads[stored] = x
         return reads
 
-    def value(x):
+    def value(x, bound=problems.least_bound):
         reads = spread(x)
         work = problems.node_work(case, reads, kept)
         if work[0].max() >= 1:
             return 1e3 * work[0].max()
-        latency = problems.least_bound(share[:, None] * reads, *problems.chunk_delay(case, work))[0]
+        latency = bound(share[:, None] * reads, *problems.chunk_delay(case, work))[0]
         return latency + weight * (cost + (reads * reading).sum())
+
+    def value_at(x):
+        """Where all reads are of one chunk there is no z."""
+        if share @ case.k < 1 + 1e-9:
+            return value(x[:-1])
+        return value(x[:-1], lambda *parts: (problems.bound_at(x[-1], *parts), x[-1]))
 
     random = np.random.default_rng(0)
     start = (case.k / stored.sum(axis=1))[rows]
@@ -145,15 +151,15 @@ def least_objective(case, stored, theta, reading, surcharge) -> float:
                 corner[random.permutation(np.flatnonzero(rows == i))[: int(k)]] = 1
             start = 0.2 * start + 0.8 * corner
         found = minimize(
-            value,
-            start,
+            value_at,
+            np.append(start, 1.0),
             method="SLSQP",
-            bounds=[(0, 1)] * free,
-            constraints=LinearConstraint(sums, case.k, case.k),
+            bounds=[(0, 1)] * free + [(None, None)],
+            constraints=LinearConstraint(np.pad(sums, ((0, 0), (0, 1))), case.k, case.k),
             options={"ftol": 1e-10, "maxiter": 60},
         )
-        if np.allclose(sums @ found.x, case.k, atol=1e-9):
-            best = min(best, found.fun)
+        if np.allclose(sums @ found.x[:-1], case.k, atol=1e-9):
+            best = min(best, value(found.x[:-1]))
     return best
 
 
@@ -172,7 +178,7 @@ CASES = {
     "capacity": (two_files(), 0.1, {"capacity": [1, 2, 1]}),
     "allowed": (two_files((1, 1)), 0.1, {"allowed": [[True, True, True], [False, True, True]]}),
     "charges": (
-        two_files(),
+        two_files(bytes=[1e6, 2e6]),
         0.2,
         {"surcharge": [[0.0, 3.0, 1.0], [2.0, 0.0, 0.5]], "reading": [[0.0, 2.0, 1.0], [4.0, 0.0, 0.0]]},
     ),

@@ -247,13 +247,12 @@ def test_oblivious_schemes_are_worse(make, theta):
 def test_groups_and_writes():
     """Files of a group share their chunks; with writes, chunks cost latency as well."""
     case = problems.grouped()
-    plans = problems.solve(case, 5.0, methods=METHODS)
+    plans = problems.solve(case, [5.0, 500.0, 500.0], methods=METHODS)
     for method in METHODS:
         check_plan(case, lane(plans, method=method), 5.0)
         assert lane(plans).evaluation.objective <= lane(plans, method=method).evaluation.objective
     assert lane(plans).stored.shape[0] == case.problem().rows < len(case.files)
-    dear = problems.solve(case, 500.0, methods=METHODS)
-    assert lane(dear).evaluation.cost < lane(plans).evaluation.cost
+    assert lane(plans, 1).evaluation.cost < lane(plans).evaluation.cost
 
 
 @pytest.mark.parametrize("factor, load", [(5.0, 1.1), (20.0, 1.1), (100.0, 1.5)])
@@ -262,7 +261,7 @@ def test_writes_of_chunks_that_the_floor_asks_for_find_room(factor, load):
     files = problems.grouped().files
     files = files.assign(min_extra_chunks=2, write_rate_per_s=factor * files["write_rate_per_s"])
     case = problems.Case(problems.grouped().nodes, files).at_load(load)
-    check_plan(case, lane(problems.solve(case, 100.0, methods=METHODS)), 100.0)
+    check_plan(case, lane(problems.solve(case, [100.0] * len(THETA))), 100.0)
 
 
 def test_writes_shorten_codes_without_any_price():
@@ -271,7 +270,7 @@ def test_writes_shorten_codes_without_any_price():
     for factor in (0.01, 20.0):
         files = case.files.assign(write_rate_per_s=factor * case.files["write_rate_per_s"])
         busy = problems.Case(case.nodes, files).at_load(0.6)
-        plan = lane(problems.solve(busy, 0.0, methods=METHODS))
+        plan = lane(problems.solve(busy, [0.0] * len(THETA)))
         check_plan(busy, plan, 0.0)
         lengths.append(plan.stored.sum())
     assert lengths[0] > lengths[1]
@@ -320,10 +319,11 @@ def test_a_given_start_is_kept_where_nothing_is_better():
     """Started at its own plan without a price, the method stays at it; a start with other sums is projected."""
     case = problems.alike()
     first = lane(solved("alike"), 0)
-    again = lane(problems.solve(case, 0.0, start_plan=tuple(map(jnp.asarray, first[:2])), methods=METHODS))
+    free = [0.0] * len(THETA)
+    again = lane(problems.solve(case, free, start_plan=tuple(map(jnp.asarray, first[:2]))))
     assert again.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-6)
     nothing = jnp.zeros_like(case.even)
-    empty = lane(problems.solve(case, 0.0, start_plan=(nothing, nothing > 0), methods=METHODS))
+    empty = lane(problems.solve(case, free, start_plan=(nothing, nothing > 0)))
     check_plan(case, empty, 0.0)
     assert empty.evaluation.objective == pytest.approx(first.evaluation.objective, rel=1e-5)
 

@@ -49,11 +49,12 @@ def _case(name, cycles, seed):
 
 @pytest.mark.parametrize("second_s", [5.0, 20.0, 60.0, 300.0])
 def test_two_constant_rates_count_by_their_reads(second_s):
-    """M/M/1 at loads of 0.02 and 0.4: sojourns are a mixture of two exponential laws."""
+    """M/M/1 at loads of 0.02 and 0.4: sojourns are a mixture of two exponential laws; two other nodes are idle."""
     mean, first_s, factors = 1e-3, 400.0, np.array([20.0, 400.0])
-    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=1)
-    load = Workload.of(np.ones(1), 1.0, np.ones(1), service)
-    placed = Placed(np.ones((1, 1)), np.ones(1), service, np.ones((1, 1)), np.zeros((3, 1)))
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=3)
+    load = Workload.of(np.ones(1), 1.0, 1, service)
+    plan = np.array([[1.0, 0.0, 0.0]])
+    placed = Placed(plan, np.ones(1), service, plan, np.zeros((3, 3)))
     changes = Factors(np.array([0.0, first_s]), factors, (None, None))
     reads = expected_reads(np.ones(1), changes, first_s + second_s)
     found = trace_estimate(Arrivals(reads, certain=True), placed, load)

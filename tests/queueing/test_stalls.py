@@ -18,6 +18,8 @@ from ecjax.traffic.host_service import host_moments
 FIXED, BY_BYTE, RANDOM, RANDOM_BY_BYTE = 0.002, 2e-9, 0.004, 3e-9
 PROBABILITY, STALL = 0.02, 0.08
 SIZES = np.array([64e3, 1e6])
+# one shape for estimates: nodes, and most chunks of a read
+NODES, CHUNKS = 6, 4
 
 
 def stalling(nodes=1):
@@ -74,10 +76,11 @@ def test_masses_on_a_lattice_are_the_law(upper):
 
 
 def test_waits_of_one_node_are_those_of_pollaczek_and_khinchine():
-    rate, service = np.array([40.0, 12.0]), stalling()
+    rate, service = np.array([40.0, 12.0]), stalling(NODES)
     first, second, third = (np.asarray(moment)[:, 0] for moment in service.moments(SIZES[:, None]))
-    load = Workload.of(rate, SIZES, np.ones(2), service, None, None)
-    estimate = ESTIMATE(jnp.ones((2, 1)), load, levels=(0.99,))
+    reads = np.zeros((2, NODES))
+    reads[:, 0] = 1
+    estimate = ESTIMATE(jnp.asarray(reads), Workload.of(rate, SIZES, CHUNKS, service), levels=(0.99,))
     wait = rate @ second / (2 * (1 - rate @ first))
     np.testing.assert_allclose(estimate.file_mean, first + wait, rtol=2e-3)
     # by Lindley's recursion
@@ -95,10 +98,10 @@ def test_waits_of_one_node_are_those_of_pollaczek_and_khinchine():
 @pytest.mark.parametrize(("probability", "stall"), [(1e-5, 30.0), (1e-4, 60.0)])
 def test_stalls_of_a_minute_leave_milliseconds_sharp(probability, stall):
     """Of six idle nodes reads take four chunks of 5 ms and an exponential of 1 ms; few reads meet a stall."""
-    stalls = Stalls(jnp.full((6, 1), probability), jnp.full((6, 1), stall))
-    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), 5e-3, scale=1e-3, nodes=6, stalls=stalls)
-    load = Workload.of(np.array([1e-7]), np.array([1e6]), np.array([4.0]), service, None, None)
-    reads = jnp.full((1, 6), 4 / 6)
+    stalls = Stalls(jnp.full((NODES, 1), probability), jnp.full((NODES, 1), stall))
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), 5e-3, scale=1e-3, nodes=NODES, stalls=stalls)
+    load = Workload.of(np.full(2, 5e-8), SIZES, CHUNKS, service)
+    reads = jnp.full((2, NODES), CHUNKS / NODES)
     slowest = -np.log(1 - (0.99 / (1 - probability) ** 4) ** 0.25)
     estimate = ESTIMATE(reads, load, levels=(0.99,))
     assert float(estimate.quantiles[0]) == pytest.approx(5e-3 + 1e-3 * slowest, rel=0.03)
