@@ -17,6 +17,8 @@ from ecjax.queueing import ServiceLaw, UnitLaw, Workload
 from ecjax.queueing.channels import delay_over_channels
 from ecjax.queueing.mg1 import waiting
 
+NODES, K = 6, 3
+
 
 def waiting_of(load, c):
     """Erlang's C by the sum over states."""
@@ -44,10 +46,10 @@ def problem_of(nodes, k, rate):
 
 @pytest.mark.parametrize(("c", "load"), [(2, 0.3), (4, 0.8), (16, 0.9)])
 def test_one_node_of_exponential_services_is_exact(c, load):
-    workload = Workload.of(
-        load * c, 1.0, 1, ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=1.0), channels=[float(c)]
-    )
-    found = ESTIMATE(jnp.ones((1, 1)), workload)
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=1.0, nodes=NODES)
+    # nothing comes to the other nodes, which make the shape that of the next test
+    workload = Workload.of(load * c, 1.0, K, service, channels=np.full(NODES, float(c)))
+    found = ESTIMATE(jnp.asarray(np.eye(1, NODES)), workload)
     p, rate = waiting_of(load, c), c * (1 - load)
     assert float(found.mean) == pytest.approx(1 + p / rate, rel=2e-3)
     assert float(found.load[0]) == pytest.approx(load, rel=1e-4)
@@ -62,16 +64,18 @@ def test_one_node_of_exponential_services_is_exact(c, load):
     assert float(wait.variance) == pytest.approx(2 * p / rate**2 - (p / rate) ** 2, rel=1e-9)
 
 
-def simulated(rng, service, nodes, k, c, rate, reads):
-    """Latencies of reads that go to k of the nodes at random, each with c servers."""
-    free = [[0.0] * c for _ in range(nodes)]
-    latencies, now = [], 0.0
-    for _ in range(reads):
-        now += rng.exponential(1 / rate)
+def simulated(rng, service, c, rate, reads):
+    """Latencies of reads that go to K of the nodes at random, each with c servers."""
+    free = [[0.0] * c for _ in range(NODES)]
+    latencies = []
+    arrivals = np.cumsum(rng.exponential(1 / rate, reads)).tolist()
+    taken = rng.random((reads, NODES)).argsort(axis=1)[:, :K].tolist()
+    services = service(rng, (reads, K)).tolist()
+    for now, nodes, times in zip(arrivals, taken, services, strict=True):
         last = 0.0
-        for node in rng.permutation(nodes)[:k]:
+        for node, time in zip(nodes, times, strict=True):
             begin = max(now, free[node][0])
-            end = begin + service(rng)
+            end = begin + time
             heapq.heapreplace(free[node], end)
             last = max(last, end - now)
         latencies.append(last)
@@ -79,12 +83,20 @@ def simulated(rng, service, nodes, k, c, rate, reads):
 
 
 LAWS = {
-    "exponential": (UnitLaw.named("exponential"), {"scale": 1.0}, lambda rng: rng.exponential()),
-    "gamma": (UnitLaw.named("gamma", shape=4.0), {"scale": 0.25}, lambda rng: rng.gamma(4.0, 0.25)),
+    "exponential": (
+        UnitLaw.named("exponential"),
+        {"scale": 1.0},
+        lambda rng, shape: rng.exponential(size=shape),
+    ),
+    "gamma": (
+        UnitLaw.named("gamma", shape=4.0),
+        {"scale": 0.25},
+        lambda rng, shape: rng.gamma(4.0, 0.25, shape),
+    ),
     "lognormal": (
         UnitLaw.named("lognormal", sigma=1.0),
         {"scale": np.exp(-0.5)},
-        lambda rng: rng.lognormal(-0.5, 1.0),
+        lambda rng, shape: rng.lognormal(-0.5, 1.0, shape),
     ),
 }
 
@@ -95,29 +107,28 @@ LAWS = {
     [("exponential", 3, 0.7, 0.03), ("gamma", 2, 0.6, 0.03), ("lognormal", 4, 0.7, 0.06)],
 )
 def test_reads_of_several_nodes_are_near_a_simulation(law, c, load, error):
-    nodes, k = 6, 3
     unit, scale, draw = LAWS[law]
-    rate = load * c * nodes / k
-    seen = simulated(np.random.default_rng(1), draw, nodes, k, c, rate, 60_000)
-    service = ServiceLaw.of_nodes(unit, nodes=nodes, **scale)
-    workload = Workload.of(rate, 1.0, k, service, channels=np.full(nodes, float(c)))
-    found = ESTIMATE(jnp.full((1, nodes), k / nodes), workload)
+    rate = load * c * NODES / K
+    seen = simulated(np.random.default_rng(1), draw, c, rate, 60_000)
+    service = ServiceLaw.of_nodes(unit, nodes=NODES, **scale)
+    workload = Workload.of(rate, 1.0, K, service, channels=np.full(NODES, float(c)))
+    plan = jnp.asarray(np.full((1, NODES), K / NODES))
+    found = ESTIMATE(plan, workload)
     assert float(found.mean) == pytest.approx(seen.mean(), rel=error)
     assert float(found.quantiles[2]) == pytest.approx(np.quantile(seen, 0.99), rel=0.1)
     # the bound holds, and is below that of one channel of the same speed
     table = nodes_table(
-        nodes,
+        NODES,
         c,
         service_second_s2=np.full(
-            nodes, 1.0 + {"exponential": 1.0, "gamma": 0.25, "lognormal": np.e - 1}[law]
+            NODES, 1.0 + {"exponential": 1.0, "gamma": 0.25, "lognormal": np.e - 1}[law]
         ),
-        service_third_s3=np.full(nodes, {"exponential": 6.0, "gamma": 1.875, "lognormal": np.exp(3)}[law]),
+        service_third_s3=np.full(NODES, {"exponential": 6.0, "gamma": 1.875, "lognormal": np.exp(3)}[law]),
     )
-    plan = jnp.full((1, nodes), k / nodes)
-    several = EVALUATE(problem_of(table, k, rate), plan, plan > 0, jnp.zeros(()))
+    several = EVALUATE(problem_of(table, K, rate), plan, plan > 0, jnp.zeros(()))
     assert float(several.latency) > seen.mean()
     np.testing.assert_allclose(several.load, load)
-    single = EVALUATE(problem_of(nodes_table(nodes, 1), k, rate), plan, plan > 0, jnp.zeros(()))
+    single = EVALUATE(problem_of(nodes_table(NODES, 1), K, rate), plan, plan > 0, jnp.zeros(()))
     assert not np.isfinite(float(single.latency))
 
 

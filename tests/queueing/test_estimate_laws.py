@@ -28,6 +28,9 @@ POINTS = 4096
 
 waits_of = jax.jit(wait_law, static_argnums=(4, 5))
 functions = jax.jit(cumulative)
+masses = jax.jit(service_mass, static_argnums=(4, 5))
+gamma_masses = jax.jit(gamma_mass, static_argnums=3)
+between = jax.jit(monotone)
 
 
 def of_mean_one(kind):
@@ -78,17 +81,14 @@ def test_lattices_keep_means_and_bounds_lie_above():
     unit = UnitLaw.named("gamma", shape=2.0)
     step, points = 0.037, 2048
     place = np.arange(points) * step
-    plain, upper = (
-        np.asarray(service_mass(unit, jnp.asarray(0.3), jnp.asarray(0.5), jnp.asarray(step), points, upper))
-        for upper in (False, True)
-    )
+    plain, upper = (np.asarray(masses(unit, 0.3, 0.5, step, points, upper)) for upper in (False, True))
     assert_allclose(plain @ place, 1.3, rtol=1e-4)
     law = stats.gamma(2.0, 0.3, 0.5)
     assert (np.cumsum(upper) <= law.cdf(place) + 1e-4).all()
     assert_allclose(np.cumsum(upper), law.cdf(place), atol=1e-4)
-    delay = np.asarray(gamma_mass(jnp.asarray(0.9), jnp.asarray(0.4), jnp.asarray(step), points))
+    delay = np.asarray(gamma_masses(0.9, 0.4, step, points))
     assert_allclose([delay.sum(), delay @ place], [1, 0.9], rtol=1e-6)
-    constant = np.asarray(gamma_mass(jnp.asarray(0.9), jnp.asarray(0.0), jnp.asarray(step), points))
+    constant = np.asarray(gamma_masses(0.9, 0.0, step, points))
     assert_allclose([constant.sum(), constant @ place, (constant > 1e-9).sum()], [1, 0.9, 2], rtol=1e-6)
 
 
@@ -188,11 +188,11 @@ def test_monotone_interpolation_is_that_of_scipy():
     rng = np.random.default_rng(6)
     x, y = np.cumsum(rng.random(12)), np.cumsum(rng.random(12) * (rng.random(12) < 0.8))
     inside = np.linspace(x[1], x[-2], 50)
-    assert_allclose(jax.jit(monotone)(inside, x, y), interpolate.PchipInterpolator(x, y)(inside), rtol=1e-12)
-    whole = np.asarray(monotone(np.linspace(x[0] - 1, x[-1] + 1, 200), x, y))
+    assert_allclose(between(inside, x, y), interpolate.PchipInterpolator(x, y)(inside), rtol=1e-12)
+    whole = np.asarray(between(np.linspace(x[0] - 1, x[-1] + 1, 200), x, y))
     assert (np.diff(whole) >= -1e-12).all() and whole[0] == y[0] and whole[-1] == y[-1]
     # a jump: two points in one place
     jump = np.asarray(
-        monotone(jnp.array([0.5, 1.0, 1.5]), jnp.array([0.0, 1.0, 1.0, 2.0]), jnp.array([0.0, 0.0, 1.0, 1.0]))
+        between(jnp.array([0.5, 1.0, 1.5]), jnp.array([0.0, 1.0, 1.0, 2.0]), jnp.array([0.0, 0.0, 1.0, 1.0]))
     )
     assert_allclose(jump, [0, 0, 1])

@@ -1,5 +1,6 @@
 """Services that stall: the queue of one node by Pollaczek and Khinchine, laws of services and of reads by draws."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ PROBABILITY, STALL = 0.02, 0.08
 SIZES = np.array([64e3, 1e6])
 # one shape for estimates: nodes, and most chunks of a read
 NODES, CHUNKS = 6, 4
+
+masses, residual_masses = (jax.jit(mass, static_argnums=(4, 5)) for mass in (service_mass, residual_mass))
 
 
 def stalling(nodes=1):
@@ -64,12 +67,12 @@ def test_masses_on_a_lattice_are_the_law(upper):
     points, step, size = 4096, 5e-5, SIZES[1]
     parts = FIXED + BY_BYTE * size, RANDOM + RANDOM_BY_BYTE * size, step, points, upper
     stalls = Stalls(jnp.array([PROBABILITY]), jnp.array([STALL]))
-    mass = np.asarray(service_mass(UnitLaw.named("exponential"), *parts, stalls))
+    mass = np.asarray(masses(UnitLaw.named("exponential"), *parts, stalls))
     x = np.arange(points) * step
     # running sums that keep means are averages over the step from a point on
     expected = cumulative(x if upper else x + step / 2, size)
     np.testing.assert_allclose(np.cumsum(mass), expected, atol=2e-4)
-    residual = np.asarray(residual_mass(UnitLaw.named("exponential"), *parts, stalls))
+    residual = np.asarray(residual_masses(UnitLaw.named("exponential"), *parts, stalls))
     later = 1 - cumulative(x, size)
     # the density steps down where a stall begins
     np.testing.assert_allclose(np.cumsum(residual), np.cumsum(later) * step, atol=step)
@@ -101,7 +104,7 @@ def test_stalls_of_a_minute_leave_milliseconds_sharp(probability, stall):
     stalls = Stalls(jnp.full((NODES, 1), probability), jnp.full((NODES, 1), stall))
     service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), 5e-3, scale=1e-3, nodes=NODES, stalls=stalls)
     load = Workload.of(np.full(2, 5e-8), SIZES, CHUNKS, service)
-    reads = jnp.full((2, NODES), CHUNKS / NODES)
+    reads = jnp.asarray(np.full((2, NODES), CHUNKS / NODES))
     slowest = -np.log(1 - (0.99 / (1 - probability) ** 4) ** 0.25)
     estimate = ESTIMATE(reads, load, levels=(0.99,))
     assert float(estimate.quantiles[0]) == pytest.approx(5e-3 + 1e-3 * slowest, rel=0.03)
