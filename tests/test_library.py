@@ -34,7 +34,7 @@ NODES = {
     "cost_per_chunk_dollars": [3.0, 2.0, 1.0],
 }
 FILES = {"file_id": [7, 8], "bytes": [2e6, 1e6], "k": [2, 1], "rate_per_s": [1.0, 2.0]}
-BASELINE = {"method": "max_ec", "theta": 1}  # a plan that costs nothing to compute
+BASELINE = {"method": "max_ec", "theta": 1, "estimate": False}  # a plan that costs nothing to compute
 
 
 class OtherTable:
@@ -160,12 +160,9 @@ def test_a_temporary_folder_goes_with_its_results(tmp_path, monkeypatch):
 
 
 def test_a_named_folder_stays_and_holds_the_runs_of_other_calls(tmp_path):
-    first = ecjax.optimize(
-        pa.table(NODES), pa.table(FILES), method="max_ec", theta=[1, 2], out=tmp_path / "out"
-    )
-    second = ecjax.optimize(
-        pa.table(NODES), pa.table(FILES), method="max_ec", theta=[2, 3], out=tmp_path / "out"
-    )
+    tables, out = (pa.table(NODES), pa.table(FILES)), tmp_path / "out"
+    first = ecjax.optimize(*tables, **BASELINE | {"theta": [1, 2]}, out=out)
+    second = ecjax.optimize(*tables, **BASELINE | {"theta": [2, 3]}, out=out)
     assert second.runs["theta"].tolist() == [2, 3]
     assert set(second.placements["run_id"]) == set(second.run_ids)
     assert len(ecjax.read_results(tmp_path / "out", "runs")) == 3
@@ -184,7 +181,7 @@ def test_what_is_recommended_is_a_row_and_a_sentence(monkeypatch):
         return run_study(tables, options, prepare, presented, *others)
 
     monkeypatch.setattr(optimize_study, "run_study", recommending)
-    results = ecjax.optimize(pa.table(NODES), pa.table(FILES), method="max_ec", theta=[1, 2], estimate=False)
+    results = ecjax.optimize(pa.table(NODES), pa.table(FILES), **BASELINE | {"theta": [1, 2]})
     assert results.sentence == "Take the last." in repr(results)
     assert results.recommended["theta"] == 2
     # it is the one that is replayed

@@ -66,11 +66,11 @@ def test_stalls_are_waited_for_in_bounds_estimates_and_replays(tmp_path):
     exact = mean + 50 * second / (2 * (1 - 50 * mean))
     assert run["latency_s"] == pytest.approx(exact, rel=1e-6)
     assert run["estimated_mean_s"] == pytest.approx(exact, rel=2e-3)
-    with ecjax.replay(plan=options.out, requests=400_000) as replayed:
+    with ecjax.replay(plan=options.out, requests=400_000, estimate=False) as replayed:
         [row] = replayed.runs.to_dict("records")
     assert row["service"] == "shifted exponential with stalls"
     assert row["mean_s"] == pytest.approx(exact, abs=3 * row["ci_s"])
-    assert row["estimated_p99_s"] == pytest.approx(row["p99_s"], rel=0.03)
+    assert run["estimated_p99_s"] == pytest.approx(row["p99_s"], rel=0.03)
     # the gamma law of the same mean and variance
     options = OptimizeOptions(
         **tables, theta=[1.0], service="gamma", out=str(tmp_path / "gamma"), figures=[], estimate=False

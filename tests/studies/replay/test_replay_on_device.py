@@ -47,14 +47,15 @@ def written(folder):
 
 def planning(**values):
     cluster = ClusterOptions(hardware="tahoe", files=24, load=0.6, nodes_per_site=3)
-    return OptimizeOptions(**({"theta": [10.0], "figures": [], "cluster": cluster} | values))
+    usual = {"theta": [10.0], "figures": [], "estimate": False, "cluster": cluster}
+    return OptimizeOptions(**(usual | values))
 
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory):
     """The plan that most tests replay, made once."""
     out = str(tmp_path_factory.mktemp("plan") / "out")
-    assert optimize_study(replace(planning(), out=out, estimate=False), QUIET) == 0
+    assert optimize_study(replace(planning(), out=out), QUIET) == 0
     return out
 
 
