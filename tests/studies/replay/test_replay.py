@@ -232,7 +232,7 @@ def test_reads_of_d_chunks_and_several_per_node(tmp_path):
     assert replay_study(options(tmp_path / "d", tables(tmp_path, d=[4, 4, 4, 4]), plan="none"), QUIET) == 0
     reads = rows(tmp_path / "d", "all")["requests"][0]
     assert rows(tmp_path / "d", "node")["requests"].sum() == 4 * reads
-    both = tables(tmp_path) | {"max_chunks_per_node": 2, "cluster": ClusterOptions()}
+    both = tables(tmp_path) | {"max_chunks_per_node": 2, "cluster": ClusterOptions(), "method": ["max_ec"]}
     assert replay_study(options(tmp_path / "x", both), QUIET) == 0
     told, bound = rows(tmp_path / "x", "all").iloc[0], rows(tmp_path / "x", "all", "bound").iloc[0]
     assert rows(tmp_path / "x", "node")["requests"].sum() == told["requests"]
