@@ -21,7 +21,7 @@ from ecjax.studies.optimize.what_if_rules import Change, changes
 from ecjax.studies.optimize.what_if_words import answers
 from ecjax.tables.read import read_input
 
-MEAN, FILES = 0.01, 12
+MEAN, FILES, RATE = 0.01, 24, 10.0  # as many files on every node, however many nodes there are
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def tables(tmp_path) -> dict[str, str]:
         "file_id": np.arange(FILES),
         "bytes": np.full(FILES, 1e6),
         "k": np.full(FILES, 1),
-        "rate_per_s": np.full(FILES, 20.0),
+        "rate_per_s": np.full(FILES, RATE),
     }
     pq.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
     pq.write_table(pa.table(files), tmp_path / "files.parquet")
@@ -130,7 +130,7 @@ def test_each_scenario_is_planned_and_the_plan_as_it_is_recommended(tables, tmp_
     assert optimize_study(options, Console(file=text, width=200)) == 1
     runs = pd.read_parquet(f"{out}/runs")
     runs = runs.set_index(runs["what_if"].fillna("as it is"))
-    per_node = FILES * 20.0 / np.array([6, 8, 6, 4, 8]) * np.array([1, 1, 2, 1, 2])
+    per_node = FILES * RATE / np.array([6, 8, 6, 4, 8]) * np.array([1, 1, 2, 1, 2])
     expected = MEAN / (1 - per_node * MEAN)
     named = ["as it is", "nodes:2", "traffic:2", "site:west", "traffic:2+nodes:2"]
     assert np.allclose(runs.loc[named, "max_load"], per_node * MEAN, rtol=0.02)
@@ -147,7 +147,7 @@ def test_each_scenario_is_planned_and_the_plan_as_it_is_recommended(tables, tmp_
     assert (table["base_run_id"] == runs.loc["as it is", "run_id"]).all()
     assert np.allclose(table.loc[named, "latency_s"], runs.loc[named, "latency_s"])
     assert list(table.loc[named, "node_count"]) == [6, 8, 6, 4, 8]
-    assert np.allclose(table.loc[named, "reads_per_s"], FILES * 20.0 * np.array([1, 1, 2, 1, 2]))
+    assert np.allclose(table.loc[named, "reads_per_s"], FILES * RATE * np.array([1, 1, 2, 1, 2]))
     assert table.loc["traffic:10", "status"] == "unstable" and pd.isna(table.loc["traffic:10", "latency_s"])
 
 
