@@ -19,10 +19,14 @@ BOUND = ": bound, Poisson arrivals"
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    """Every method, thetas and scalings; one run without a stable plan."""
+    """Every method, thetas and scalings."""
     folder = tmp_path_factory.mktemp("figures") / "out"
-    grid = {"theta": [0.0, 50.0], "rate_scale": [1.0, 1.1], "size_scale": [0.8, 1.0], "scenarios": ["node"]}
-    assert problems.study(folder, problems.mixed(), **grid)[0] == 0
+    for point in (
+        {"theta": [0.0, 50.0]},
+        {"theta": 0.0, "rate_scale": 1.1},
+        {"theta": 0.0, "size_scale": 0.8},
+    ):
+        assert problems.study(folder, problems.mixed(), scenarios=["node"], **point)[0] == 0
     return folder
 
 
