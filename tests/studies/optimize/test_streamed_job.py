@@ -30,7 +30,7 @@ def masks_of(column: pd.Series, nodes: int) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
-    case = with_sites(untuned(11, 4_000, 0.6), 6)
+    case = with_sites(untuned(11, 2_000, 0.6), 6)
     out = tmp_path_factory.mktemp("streamed") / "out"
     options = {"method": ["certified"], "theta": [0.1, 0.5], "rate_scale": [0.8], "max_chunks_per_site": 2}
     code, text = problems.study(out, case, stream=True, figures=["tradeoff", "convergence"], **options)
