@@ -29,9 +29,10 @@ def plans(tmp_path_factory):
     """All chunks everywhere (max_ec) for two theta, and a replay of one plan."""
     out = tmp_path_factory.mktemp("plans")
     nodes, files = pa.table(NODES), pa.table(FILES)
-    both = ecjax.optimize(nodes, files, method="max_ec", theta=[1, 2], estimate=False, out=out / "plans")
+    given = {"method": "max_ec", "estimate": False, "memory_bytes": 1.0}
+    both = ecjax.optimize(nodes, files, theta=[1, 2], **given, out=out / "plans")
     grouped = pa.table({**FILES, "k": [2, 2], "group": ["g", "g"]})
-    ecjax.optimize(nodes, grouped, method="max_ec", theta=1, estimate=False, out=out / "grouped")
+    ecjax.optimize(nodes, grouped, theta=1, **given, out=out / "grouped")
     for seed in (0, 1):
         plan = {"plan": both, "plan_run": both.run_ids[0]}
         ecjax.replay(**plan, requests=300, replications=2, seed=seed, out=out / "replays")

@@ -10,7 +10,10 @@ import ecjax
 
 pytestmark = pytest.mark.usefixtures("optimized")
 PER_BYTE = 1e-7  # s, mean of exponential services
-SMALL = {"below 1 MB": 2e5, "from 1 MB": 2e6}  # B, a chunk each: estimates of all and of one class are of two sizes
+SMALL = {
+    "below 1 MB": 2e5,
+    "from 1 MB": 2e6,
+}  # B, a chunk each: estimates of all and of one class are of two sizes
 LITTLE_REPAIR = {
     "repair_bytes_per_s": 1e6,
     "user_bytes": 1e9,
