@@ -22,7 +22,8 @@ QUIET = Console(quiet=True)
 
 def options(out, planning=None, **values):
     cluster = ClusterOptions(hardware="tahoe", files=24, load=0.6, nodes_per_site=3)
-    usual = {"theta": [10.0], "figures": [], "estimate": False, "cluster": cluster}
+    # any plan does, which then needs no other one beside it
+    usual = {"theta": [10.0], "gap": 0.2, "figures": [], "estimate": False, "cluster": cluster}
     plan = OptimizeOptions(**(usual | (planning or {})))
     given = {"requests": 4000, "replications": 2, "figures": [], "estimate": False}
     given |= {"out": str(out), "planning": plan}

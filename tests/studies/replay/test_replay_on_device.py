@@ -47,7 +47,8 @@ def written(folder):
 
 def planning(**values):
     cluster = ClusterOptions(hardware="tahoe", files=24, load=0.6, nodes_per_site=3)
-    usual = {"theta": [10.0], "figures": [], "estimate": False, "cluster": cluster}
+    # any plan does, which then needs no other one beside it
+    usual = {"theta": [10.0], "gap": 0.2, "figures": [], "estimate": False, "cluster": cluster}
     return OptimizeOptions(**(usual | values))
 
 
