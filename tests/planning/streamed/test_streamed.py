@@ -13,8 +13,8 @@ from ecjax.planning.streamed.placing import Placing
 from ecjax.planning.streamed.relaxation import Lane, Sites, problem_of, relaxed
 from ecjax.planning.streamed.tally import Piece, Tally, steps_of
 
-FILES, THETA = 12_000, 0.5
-PIECE = 2_801
+FILES, THETA = 30_000, 0.5
+PIECE = 7_001
 PLAIN = Lane(THETA, 1.0, 1.0)
 
 
