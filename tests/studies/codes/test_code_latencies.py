@@ -133,9 +133,9 @@ def test_of_copies_every_node_is_a_queue_of_its_own(tmp_path):
 
 
 def test_small_reads_of_the_files_have_their_own_rates_and_sizes(tmp_path):
-    """Copies: every node is an M/G/1 queue of exponential services of three means: full reads, small ones of two.
+    """Copies: every node is an M/G/1 queue of exponential services of two means: some small reads, and all others.
 
-    One of these is that of full reads, so that estimates are those of tests of classes, which have two sizes, too.
+    Estimates are then of two sizes, as in tests of classes, and of the same compiled program.
     """
     full, small = 120.0, (90.0, 20.0)
     by_byte = {"psi_s": [0.0] * 6, "psi_s_per_byte": [MEAN / 1e6] * 6}
