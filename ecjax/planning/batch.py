@@ -74,8 +74,8 @@ class BatchSettings:
     """How a batch is solved.
 
     Attributes:
-        methods: of ``METHODS``; the baselines build on the published plan of their lane. Where the certified method
-            leaves a gap it takes the published plan if that is better.
+        methods: of ``METHODS``; the baselines but ``max_ec`` build on the published plan of their lane. Where the
+            certified method leaves a gap it takes the published plan if that is better.
         start: "uniform" or "proportional"; ignored where a start is given.
         settings: of the published method.
         certified: of the certified method.
@@ -148,26 +148,16 @@ def _descended(
     problem: Problem, lanes: Lanes, how: BatchSettings, probabilities: jax.Array | None, timer: "_Timer"
 ):
     """Plans of the published method and its baselines, and the node loads they start from."""
-    # one program, which cannot be asked how far it is: a callback would keep it out of the compilation cache
-    most, plans = (
-        how.settings.stopping.max_iterations,
-        f"{lanes.count} plans at once" if lanes.count > 1 else "a plan",
-    )
-    detail(f"published method: {plans}, at most {most:,} iterations")
     lanes = jax.tree.map(jnp.asarray, lanes)
-    descent, seed = _Descent(how.settings, how.dtype), np.int64(how.seed)
-    start, overloaded = timer.run(
-        "published", _STARTS, problem, lanes, probabilities, seed, how.start, descent
-    )
-    if bool(jnp.any(overloaded)):
-        # a lane whose start is good keeps it, whatever the other lanes of its batch need
-        spread = timer.run("published", _BALANCED, problem, lanes, start, descent)
-        start = jnp.where(overloaded[:, None, None], spread, start)
-    published, start_load = timer.run("published", _PUBLISHED, problem, lanes, start, descent)
+    seed = np.int64(how.seed)
+    published = start_load = None
+    if set(how.methods) != {_OF_PROBLEM}:
+        published, start_load = _published_plans(problem, lanes, how, probabilities, timer)
     descended = {}
     for name in how.methods:
-        reads = published.probabilities, published.stored
-        if name != "published":
+        if name == "published":
+            reads = published.probabilities, published.stored
+        else:
             reads = timer.run(name, _PLACED[name], problem, lanes, published, seed)
         evaluation = timer.run(name, _EVALUATED, problem, lanes, *reads)
         if name == "published":
@@ -180,7 +170,28 @@ def _descended(
                 converged=jnp.isfinite(evaluation.objective),
                 history=evaluation.objective[:, None],
             )
-    return descended, start_load
+    return descended, evaluation.load if start_load is None else start_load
+
+
+def _published_plans(
+    problem: Problem, lanes: Lanes, how: BatchSettings, probabilities: jax.Array | None, timer: "_Timer"
+) -> tuple[Solution, jax.Array]:
+    """Plans of the published method, to be evaluated, and the node loads they start from."""
+    # one program, which cannot be asked how far it is: a callback would keep it out of the compilation cache
+    most, plans = (
+        how.settings.stopping.max_iterations,
+        f"{lanes.count} plans at once" if lanes.count > 1 else "a plan",
+    )
+    detail(f"published method: {plans}, at most {most:,} iterations")
+    descent = _Descent(how.settings, how.dtype)
+    start, overloaded = timer.run(
+        "published", _STARTS, problem, lanes, probabilities, np.int64(how.seed), how.start, descent
+    )
+    if bool(jnp.any(overloaded)):
+        # a lane whose start is good keeps it, whatever the other lanes of its batch need
+        spread = timer.run("published", _BALANCED, problem, lanes, start, descent)
+        start = jnp.where(overloaded[:, None, None], spread, start)
+    return timer.run("published", _PUBLISHED, problem, lanes, start, descent)
 
 
 def _better(certified: Solution, other: Solution, compared: np.ndarray, problem: Problem) -> Solution:
@@ -330,8 +341,10 @@ def _random(problem: Problem, lane: Lanes, plan: Solution, seed: jax.Array) -> t
     return jlcm.random_placement(_lane_problem(problem, lane), plan, key)
 
 
-def _longest(problem: Problem, lane: Lanes, plan: Solution, seed: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return jlcm.maximum_code(_lane_problem(problem, lane), plan)
+def _longest(
+    problem: Problem, lane: Lanes, plan: Solution | None, seed: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    return jlcm.maximum_code(_lane_problem(problem, lane))
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.
@@ -339,6 +352,7 @@ _STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None, None, None)), static_ar
 _BALANCED = jax.jit(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
 _PUBLISHED = jax.jit(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
 _EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0)))
+_OF_PROBLEM = "max_ec"  # the baseline that takes nothing of the published plan
 # probabilities and chunks of the baselines from the published plan
 _PLACED = {
     name: jax.jit(jax.vmap(place, (None, 0, 0, None)))

@@ -206,12 +206,12 @@ def random_placement(problem: Problem, plan: Solution, key: jax.Array) -> tuple[
     return placement.even(problem, stored), stored
 
 
-def maximum_code(problem: Problem, plan: Solution) -> tuple[jax.Array, jax.Array]:
+def maximum_code(problem: Problem) -> tuple[jax.Array, jax.Array]:
     """A chunk of every file on every allowed node, every chunk read alike (k / n): probabilities and stored.
 
     Of a site with a limit the cheapest nodes; the capacities of nodes are not kept to.
     """
-    stored = jnp.ones_like(plan.stored) & usable(problem)
+    stored = usable(problem)
     if problem.per_site is not None:
         stored = stored & placement.first_of_sites(problem, placement.chunk_prices(problem))
     return placement.even(problem, stored), stored

@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize
 
 from ecjax.options import checked
-from ecjax.planning import Solution, settings, starts
+from ecjax.planning import Solution, batch, settings, starts
 from ecjax.problem import builtin
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -242,6 +242,16 @@ def test_oblivious_schemes_are_worse(make, theta):
     np.testing.assert_allclose(random.probabilities[random.stored], np.repeat(case.k / n, n), rtol=1e-12)
     assert longest.stored.all()
     np.testing.assert_allclose(longest.probabilities, case.even[:, :m], rtol=1e-12)
+
+
+def test_the_longest_code_takes_no_descent(monkeypatch):
+    """It stands on all nodes whatever the plan of the published method is."""
+    monkeypatch.setattr(batch, "_PUBLISHED", None)
+    case = problems.mixed()
+    longest = lane(problems.solve(case, THETA, methods=["max_ec"]), 1, "max_ec")
+    assert longest.stored.all() and longest.iterations == 0
+    np.testing.assert_allclose(longest.probabilities, case.even, rtol=1e-12)
+    check_plan(case, longest, THETA[1])
 
 
 def test_groups_and_writes():
