@@ -463,7 +463,7 @@ def _fig12_linear(evidence: Evidence) -> Finding:
     return judge(
         bool((np.diff(means) > 0).all()) and fit >= 0.95,
         fit,
-        f"means at the six rates: {texts(means)} s",
+        f"means at {len(means)} rates: {texts(means)} s",
     )
 
 
@@ -472,7 +472,7 @@ def _fig12_bound(evidence: Evidence) -> Finding:
     return refuted(
         max(ratios) >= 1.1,
         max(ratios),
-        f"bound / replayed at the six rates: {texts(ratios)}; {estimate}",
+        f"bound / replayed at {len(ratios)} rates: {texts(ratios)}; {estimate}",
         min(ratios),
         max(ratios),
     )

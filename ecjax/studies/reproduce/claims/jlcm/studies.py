@@ -48,11 +48,12 @@ def _printed_codes(folder: Path, size: str) -> tuple[str, ...]:
     return (f"planning.files={path}",)
 
 
-def _requests(small: int, full: int = 200_000) -> dict[str, Any]:
-    """Fewer reads and no estimates for ``size=small``."""
-    return {"small": (f"requests={small}", "estimate=false"), "full": (f"requests={full}",)}
+def _requests(small: int, *words: str) -> dict[str, Any]:
+    """Fewer reads and no estimates for ``size=small``, and what else is smaller."""
+    return {"small": (f"requests={small}", "estimate=false", *words), "full": ("requests=200000",)}
 
 
+_FEW = "planning.cluster.files=200"
 _FIG10 = (
     "replay",
     "plan=none",
@@ -129,7 +130,11 @@ STUDIES = (
         for name, words in (("d", ("cluster.k=[4]", "d=[8]")), ("k", ("cluster.k=[8]",)))
     ),
     Study("fig8", ("optimize", "experiment=jlcm_fig8", "eps=0.01", "estimate=false")),
-    Study("fig9_plans", ("optimize", "experiment=jlcm_fig9", "estimate=false")),
+    Study(
+        "fig9_plans",
+        ("optimize", "experiment=jlcm_fig9", "estimate=false"),
+        small=("cluster.files=200",),
+    ),
     Study(
         "fig9",
         ("replay", "plan_run=all", "policy=[probabilistic,round_robin]"),
@@ -149,14 +154,14 @@ STUDIES = (
         **_requests(30_000),
         inputs=_printed_codes,
     ),
-    Study("fig11", ("replay", "experiment=replay_fig11"), **_requests(40_000)),
+    Study("fig11", ("replay", "experiment=replay_fig11"), **_requests(40_000, _FEW)),
     Study(
         "fig12_plans",
         (
             *("optimize", "experiment=jlcm_fig12", "min_extra_chunks=0", "cluster.grouped=true"),
             "method=[certified,published]",
         ),
-        small=("estimate=false", "gap=0.01"),
+        small=("rate_scale=[0.8,0.88,1]", "estimate=false", "gap=0.01"),
     ),
     Study(
         "fig12",
@@ -170,7 +175,7 @@ STUDIES = (
             *("optimize", "experiment=jlcm_fig13", "method=[certified,published]"),
             "theta=[0,0.5,1,2,5,10,20,50,100,200,1e6]",
         ),
-        small=("estimate=false", "gap=0.01"),
+        small=("theta=[0,0.5,5,50,200,1e6]", "estimate=false", "gap=0.01"),
     ),
     Study(
         "sizes",
@@ -186,6 +191,6 @@ STUDIES = (
                 "planning.size_scale=[0.25,0.5,0.75,1]",
             ),
         ),
-        **_requests(20_000),
+        **_requests(20_000, _FEW),
     ),
 )
