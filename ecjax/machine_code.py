@@ -130,6 +130,16 @@ def writable(values: ArrayLike, dtype: DTypeLike | None = None) -> np.ndarray:
     return np.require(values, dtype, ["C", "A", "W"])
 
 
+def read_only(values: np.ndarray) -> np.ndarray:
+    """The same values in C order, in an array that may not be written to: for functions that get such arrays of JAX.
+
+    Unlike ``writable`` it copies no large array of JAX.
+    """
+    view = np.ascontiguousarray(values).view()
+    view.flags.writeable = False
+    return view
+
+
 @cache
 def code_folder(file: str) -> Path | None:
     """Where the machine code of the functions of a file is kept; None where there is no place."""

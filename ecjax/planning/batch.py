@@ -155,16 +155,16 @@ def _descended(
         published, start_load = _published_plans(problem, lanes, how, probabilities, timer)
     descended = {}
     for name in how.methods:
-        if name == "published":
-            reads = published.probabilities, published.stored
-        else:
-            reads = timer.run(name, _PLACED[name], problem, lanes, published, seed)
-        evaluation = timer.run(name, _EVALUATED, problem, lanes, *reads)
-        if name == "published":
+        if published is not None and name == "published":
+            plan = published.probabilities, published.stored
+            evaluation = timer.run(name, _EVALUATED, problem, lanes, *plan)
             descended[name] = published._replace(evaluation=evaluation)
         else:
+            reads, stored = timer.run(name, _PLACED[name], problem, lanes, published, seed)
+            evaluation = timer.run(name, _EVALUATED, problem, lanes, reads, stored)
             descended[name] = Solution(
-                *reads,
+                reads,
+                stored,
                 evaluation=evaluation,
                 iterations=jnp.zeros(lanes.count, jnp.int32),
                 converged=jnp.isfinite(evaluation.objective),

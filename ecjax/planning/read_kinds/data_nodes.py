@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.machine_code import njit
+from ecjax.machine_code import njit, read_only
 
 _PASSES = 4  # over all such rows; the first places them one by one, the others move what is better elsewhere
 _BUSY = 0.99  # beyond this load the price of a node goes on along a line, steep, but finite
@@ -72,15 +72,8 @@ def moved(
     np.add.at(state[1], nodes, first[rows, chunks, nodes])
     np.add.at(state[2], nodes, second[rows, chunks, nodes])
     order = some[np.argsort(-np.sum(powers[some, :, 0] * there[some], axis=1), kind="stable")]
-    _place(placed, _only_read(stored), _only_read(powers), _only_read(service), state, order)
+    _place(placed, read_only(stored), read_only(powers), read_only(service), state, order)
     return placed
-
-
-def _only_read(array: np.ndarray) -> np.ndarray:
-    """As an array that is not written to, as those of JAX are: machine code is of one kind of arrays."""
-    seen = np.ascontiguousarray(array).view()
-    seen.flags.writeable = False
-    return seen
 
 
 @njit()
