@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -136,6 +138,6 @@ def _package(name: str) -> ModuleType:
     try:
         return import_module(name)
     except ModuleNotFoundError:
-        package = sys.modules[name] = ModuleType(name)
-        package.__path__ = []
+        # with a specification: who looks for a plugin in a package without one gets an error
+        package = sys.modules[name] = module_from_spec(ModuleSpec(name, loader=None, is_package=True))
         return package

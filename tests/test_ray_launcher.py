@@ -40,6 +40,15 @@ def test_the_missing_extra_is_told_in_one_line(capsys, tmp_path, monkeypatch, na
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(HAS_LAUNCHER, reason="the extra is installed")
+def test_the_missing_extra_is_told_after_a_sweep_of_the_same_process(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["schedule", "-m", "rate_scale=1,2", *SMALL, "out=swept"]) == 0
+    capsys.readouterr()
+    assert cli.main(["schedule", "-m", "hydra/launcher=ray", "rate_scale=1,2", *SMALL, "out=other"]) == 2
+    assert "extra `launcher`" in capsys.readouterr().err and not Path("other").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flag_first", [True, False])
 def test_the_flag_goes_before_or_after_the_overrides(tmp_path, flag_first):
