@@ -119,16 +119,37 @@ class _Descents:
             everyone,
         )
 
-    def load(self, reads: jax.Array) -> np.ndarray:
-        """Load of every node, (m,)."""
-        work = class_work(self.model, kind_reads(self.model, reads), self.other)
-        return np.asarray(work[0].sum(axis=0))
+    def divided(self, member: np.ndarray, balanced: jax.Array) -> list[jax.Array]:
+        """Reads (A, m) by as many divisions, the first blend of each that overloads no node; without those that all do.
+
+        Args:
+            member: (``_TOGETHER``, A, m), speed of a node that serves a row, as part of the fastest one's; else 0.
+            balanced: (A, m) reads.
+        """
+        reads, fine = _DIVIDE(self.model, self.other, balanced, jnp.asarray(member))
+        return [reads[i] for i in np.flatnonzero(np.asarray(fine))]
 
     def __call__(self, starts: list[jax.Array]) -> list[_Valley]:
         """Where descents from at most ``_TOGETHER`` starts end."""
         padded = starts + [starts[-1]] * (_TOGETHER - len(starts))
         value, reads = _DESCEND(self.model, self.goal, self.other, jnp.stack(padded))
         return [_Valley(float(value[i]), reads[i]) for i in range(len(starts))]
+
+
+def _divide(
+    model: ClassModel, other: jax.Array, balanced: jax.Array, member: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Reads (A, m) of a division, as near to it as no node is overloaded, and whether there are any."""
+    problem = model.problem
+    alone = project_hypersimplex(problem.nodes.count * member, problem.k)
+    share = jnp.asarray(np.array(_BLENDS))[:, None, None]
+    blended = share * alone + (1 - share) * balanced
+    load = jax.vmap(lambda reads: class_work(model, kind_reads(model, reads), other)[0].sum(axis=0))(blended)
+    fine = jnp.max(load, axis=1) < _MOST_LOAD
+    return blended[jnp.argmax(fine)], jnp.any(fine)
+
+
+_DIVIDE = jax.jit(jax.vmap(_divide, (None, None, None, 0)))
 
 
 def _descend(
@@ -176,17 +197,9 @@ def _divided(descents: _Descents, balanced: jax.Array, rng: np.random.Generator)
     )
     demand = np.asarray(model.share * model.mean_k)
 
-    def reads(owner: np.ndarray) -> jax.Array | None:
-        member = (owner[None] == of_row[:, None]) * (speed / speed.max())[None]
-        alone = project_hypersimplex(jnp.asarray(nodes * member), problem.k)
-        for blend in _BLENDS:
-            blended = blend * alone + (1 - blend) * balanced
-            if descents.load(blended).max() < _MOST_LOAD:
-                return blended
-        return None
-
     def best_of(owners: list[np.ndarray]) -> _Valley:
-        starts = [spread for owner in owners if (spread := reads(owner)) is not None]
+        owns = np.array(owners)[:, None] == of_row[:, None]
+        starts = descents.divided(owns * (speed / speed.max()), balanced)
         valleys = descents(starts) if starts else [_Valley(np.inf, balanced)]
         return min(valleys, key=lambda valley: valley.value)
 
