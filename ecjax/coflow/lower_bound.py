@@ -79,7 +79,8 @@ def lower_bound(workload: Workload, fabric: Fabric) -> Bound:
     rounds = WEIGHT_WORK // len(loads.load)
     rounds = min(max(rounds, LEAST_WEIGHT_ROUNDS), MOST_WEIGHT_ROUNDS)
     sums["weights"], weight, gain = weigh(isolation, *entries, rounds)
-    if sums["weights"] > sums["bottlenecks"]:
+    # a difference without a gain at any port is rounding
+    if sums["weights"] > sums["bottlenecks"] and gain.any():
         sums["prices"] = _by_prices(arrival, isolation, loads, entries, weight, gain)
     kind = max(sums, key=lambda name: sums[name])
     return Bound(float(sums[kind]) / len(arrival), kind)

@@ -59,10 +59,15 @@ def replay(
     check(workload, fabric)
     rule = rules.CODES.get(sources, rules.RANDOM)
     rows = _FIRST_LOG if log else 0
+    # digits are not spent on the calendar: of seconds since 1970 none below 1e-7 are left
+    origin = workload.arrival_s[0] if len(workload.arrival_s) else 0.0
+    from_first = workload._replace(arrival_s=workload.arrival_s - origin)
     while True:
-        outcome, needed = _run(workload, fabric, scheduler, rule, seed, rows, watch)
+        outcome, needed = _run(from_first, fabric, scheduler, rule, seed, rows, watch)
         if not log or needed <= rows:
-            return outcome._replace(log=outcome.log[:needed])
+            intervals = outcome.log[:needed]
+            intervals[:, :2] += origin
+            return outcome._replace(finish_s=outcome.finish_s + origin, log=intervals)
         rows = needed
 
 

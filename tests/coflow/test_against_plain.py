@@ -80,6 +80,20 @@ def test_many_flows(scheduler):
     compare(*transfers(11, coflows=30, ports=5, width=9), scheduler)
 
 
+@each_scheduler
+def test_the_calendar_costs_no_digits(scheduler):
+    """Seconds since 1970, of which no double tells moments apart that are nearer than 2e-7; coflows of 1e-5."""
+    workload, fabric = transfers(7)
+    # halves of 2^-20 s are whole digits of both
+    gaps = np.round(workload.arrival_s * 4) * 2.0**-20
+    small = workload._replace(arrival_s=gaps, bytes=workload.bytes * 2.0**-20)
+    at_zero = plain_replay(small, fabric, scheduler)
+    got = replay(small._replace(arrival_s=gaps + 2.0**30), fabric, scheduler, log=True)
+    np.testing.assert_allclose(got.completion_s, at_zero.completion_s, rtol=1e-9)
+    np.testing.assert_allclose(got.finish_s - 2.0**30, at_zero.finish_s, atol=2.0**-22)
+    assert got.log[0, 0] == 2.0**30 + gaps[0]
+
+
 @pytest.mark.parametrize("scheduler", ["dtarget", "fifo", "aalo", "baraat", "fair", "equal_share"])
 @settings(max_examples=10)
 @given(seed=SEEDS, coflows=st.integers(1, 12), ports=st.integers(1, 4), width=st.integers(1, 5))

@@ -163,6 +163,15 @@ def test_coflows_that_never_meet_take_their_time_alone():
     assert bound.mean_s == 4.0
 
 
+def test_coflows_whose_weights_gain_by_rounding_alone():
+    """Sizes for which the bound by weights is above the mean of 7 and 9 bytes alone in its last digit."""
+    workload = given_sources(
+        np.zeros(2), np.arange(3), np.array([0, 1]), np.array([1, 0]), np.array([7.0, 9.0])
+    )
+    bound = lower_bound(workload, Fabric(np.full(2, 125e6), np.full(2, 125e6)))
+    assert bound.mean_s == pytest.approx(8 / 125e6, rel=1e-12)
+
+
 def test_the_calendar_costs_no_digits():
     """Seconds since 1970, transfers of a thousandth."""
     rng = np.random.default_rng(3)

@@ -198,7 +198,7 @@ def replayed(
             poll(lambda: np.count_nonzero(completion_s) / max(len(completion_s), 1))
 
         outcome = replay(workload, fabric, scheduler, sources, seed, watch=watch)
-    makespan = float(outcome.finish_s.max() - workload.arrival_s[0])
+    makespan = float((workload.arrival_s - workload.arrival_s[0] + outcome.completion_s).max())
     busy = max(
         (np.bincount(port, workload.bytes, len(capacity)) / capacity).max()
         for port, capacity in ((outcome.source, fabric.send), (workload.destination, fabric.receive))
