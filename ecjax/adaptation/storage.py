@@ -7,13 +7,15 @@ import numpy as np
 
 from ecjax.adaptation.proxy import RequestClass, Strategy
 
+_MOST_STRIPS = 2**63 - 1  # of a column of whole numbers; dimensions from 1 to 43 need more
+
 
 def storage(classes: list[RequestClass], strategy: Strategy, dollars_per_byte: float) -> dict[str, Any]:
     """Bytes kept per byte of file, and what that costs, in two layouts.
 
     Shared Key keeps one coded file, cut into strips that every chunk size is a multiple of: as many as the most
     redundant code needs. Unique Key keeps a coded copy for every chunk size, with the most redundant code of that size.
-    Classes count by the bytes that are requested of them.
+    Classes count by the bytes that are requested of them. Strips that are more than 2^63 - 1 are None.
 
     Args:
         classes: C of them.
@@ -29,7 +31,7 @@ def storage(classes: list[RequestClass], strategy: Strategy, dollars_per_byte: f
         shared.append(max(most.values()))
         unique.append(sum(most.values()))
         strips = max(strips, math.lcm(*most))
-    row: dict[str, Any] = {"strips": strips}
+    row: dict[str, Any] = {"strips": strips if strips <= _MOST_STRIPS else None}
     for name, ratios in (("storage_shared", shared), ("storage_unique", unique)):
         bytes_stored = float(weight @ np.array(ratios))  # bytes per mean file
         row |= {name: bytes_stored / float(weight.sum()), f"{name}_dollars": bytes_stored * dollars_per_byte}

@@ -44,7 +44,12 @@ TABLES = job_tables(
         Column("storage_unique", FLOAT, "", "the same with a coded copy per chunk size (Unique Key)"),
         Column("storage_shared_dollars", FLOAT, "$/period", "storage_shared of a mean file"),
         Column("storage_unique_dollars", FLOAT, "$/period", "storage_unique of a mean file"),
-        Column("strips", INTEGER, "", "parts of a file that every chunk size is made of (Shared Key)"),
+        Column(
+            "strips",
+            INTEGER,
+            "",
+            "parts of a file that every chunk size is made of (Shared Key); null: over 9e18",
+        ),
     ),
     codes=(
         Column("class", STRING, "", "class of requests"),

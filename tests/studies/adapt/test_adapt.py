@@ -300,6 +300,13 @@ def test_storage_by_hand():
     assert found["strips"] == 6 and found["storage_shared"] == 2.0
     assert_allclose(found["storage_unique"], 2 + 5 / 3 + 3 / 2 + 2)
     assert_allclose(found["storage_shared_dollars"], 6.0)
+
+
+@pytest.mark.parametrize(("k_max", "strips"), [(42, 219060189739591200), (43, None)])
+def test_strips_that_no_column_holds(k_max, strips):
+    """lcm(1, ..., 42) x 43 is 9.4e18, more than 2^63."""
+    strategy = strategies.greedy([READS._replace(k_max=k_max, r_max=1.0)])
+    assert storage([READS], strategy, 0.0)["strips"] == strips
     two = [READS._replace(share=0.75), READS._replace(name="w", op="write", bytes=1e6, share=0.25)]
     mixed = storage(two, strategies.static([(2, 1), (3, 2)]), 1.0)
     assert_allclose(mixed["storage_shared"], (2 * 0.75 * 3 + 1.5 * 0.25) / 2.5)
