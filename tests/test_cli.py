@@ -72,6 +72,8 @@ def test_help_needs_neither_hydra_nor_jax():
         (["optimize", "objective={mean: [[0]]}"], ["objective"]),
         (["optimize", "experiment=jlcm_fig99"], ["experiment", "jlcm_fig99", "jlcm_fig9"]),
         (["optimize", "nowhere"], ["nowhere", "folder of one ecjax analyze"]),
+        (["adapt", ".", "delays=shifted_exp"], ["delays=shifted_exp: found ., too"]),
+        (["codes", "8+3", "codes=4+2"], ["codes=4+2: found 8+3, too"]),
         (["optimize", "theta=[1,x]"], ["theta", "number"]),
         (["optimize", "-m", "theta=1,2", "bet=3"], ["'bet'", "beta"]),
         (["optimize", "-m", "max_iterations=1,many"], ["max_iterations", "many"]),
@@ -92,6 +94,14 @@ def test_paths_may_hold_equals_signs_commas_and_quotes(tmp_path):
         path = str(tmp_path / name)
         override = hydra_run._override(job, f"files={path}", sweep=False)
         assert composing.composed(job, [override]).files == path
+
+
+def test_a_table_may_stand_beside_a_folder_that_has_another(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "nodes").mkdir()
+    job = JOBS["optimize"]
+    words = hydra_run._named(job, hydra_run.load_job(job), [str(tmp_path), "nodes=mine.csv"])
+    assert words == [f"nodes={tmp_path / 'nodes'}", f"files={tmp_path / 'files'}", "nodes=mine.csv"]
 
 
 def test_conditions_of_a_plan_are_text(tmp_path):
