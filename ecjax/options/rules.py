@@ -66,7 +66,8 @@ def is_whole(value: Any) -> bool:
 class Number:
     """A finite number within bounds: ``least`` and ``most`` belong to them, ``above`` and ``below`` do not.
 
-    None is further from 0 than ``MOST_NUMBER``.
+    None is further from 0 than ``MOST_NUMBER``, nor nearer than 1 / ``MOST_NUMBER`` where it has to be above 0: what is
+    divided by it stays a number.
     """
 
     least: float | None = None
@@ -100,13 +101,20 @@ class Number:
             is_number(value)
             and (self.least is None or value >= self.least)
             and (self.above is None or value > self.above)
+            and not self._too_near(value)
             and (self.most is None or value <= self.most)
             and (self.below is None or value < self.below)
         )
         if not inside:
             far = isinstance(value, Real) and _size(value) > MOST_NUMBER
-            raise Wrong(shown(value), f"{self.allowed}, up to {MOST_NUMBER:g}" if far else None)
+            allowed = f"{self.allowed}, up to {MOST_NUMBER:g}" if far else None
+            near = is_number(value) and value > 0 and self._too_near(value)
+            raise Wrong(shown(value), f"{self.allowed}, at least {1 / MOST_NUMBER:g}" if near else allowed)
         return float(value)
+
+    def _too_near(self, value: Any) -> bool:
+        """Whether the number is too near to 0, above which it has to be."""
+        return self.above == 0 and value < 1 / MOST_NUMBER
 
 
 @dataclass(frozen=True)

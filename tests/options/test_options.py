@@ -93,6 +93,8 @@ def test_rules_take_what_they_say(rule, inside, outside, allowed):
         (Whole(1), 99999999999999999999, "99999999999999999999", "a whole number from 1 to 2147483647"),
         (Listed(Whole(1)), [1, 2**62], str([1, 2**62]), "a whole number from 1 to 2147483647"),
         (Number(above=0), 1e308, "1e+308", "a number above 0, up to 1e+30"),
+        (Number(above=0), 1e-300, "1e-300", "a number above 0, at least 1e-30"),
+        (Number(above=0), -1e-300, "-1e-300", None),
         (Number(least=0), 10**150, "a number of hundreds of digits", "a number, at least 0, up to 1e+30"),
         (Listed(Number()), [0.5] * 20_000, "20000 values", "at most 2000"),
         (Series(Number()), [0.5] * 20_000, "20000 values", "at most 2000"),
