@@ -113,9 +113,9 @@ def verdict(row: dict[str, Any]) -> str:
     share, p = row["poisson_rejected_share"], row["poisson_p"]
     if _coarse(row):
         return (
-            f"from gap to gap the clock is too coarse to tell whether they are Poisson ({row['ties']:,} of "
-            f"{row['requests']:,} share a tick of {row['clock_resolution_s']:g} s, mean gap "
-            f"{row['span_s'] / row['requests']:.3g} s)"
+            f"from gap to gap the clock is too coarse to tell whether they are Poisson (ticks of "
+            f"{row['clock_resolution_s']:g} s, {row['ties']:,} of {row['requests']:,} at the time of the one before, "
+            f"mean gap {row['span_s'] / row['requests']:.3g} s)"
         )
     if p is None:
         return "too few requests to test for Poisson arrivals"

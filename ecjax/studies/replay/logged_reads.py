@@ -55,8 +55,9 @@ def logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedRe
         log.info("trace: its %d writes come at the mean rates that they have in it", np.sum(~read))
         writes = np.bincount(logged.file[~read], minlength=problem.files.count)
     times, files, tick_s = logged.arrival[read], logged.file[read], logged.clock_resolution_s
-    ties = np.count_nonzero(np.diff(times) == 0)
-    if tick_s > 0 and ties > TIED * len(times):
+    # arrivals that are coarse ends less fine durations lie between the ticks: times that differ may share one
+    ties = np.count_nonzero(np.diff(np.rint(times / tick_s)) == 0) if tick_s > 0 else 0
+    if ties > TIED * len(times):
         log.info(
             "trace: its clock ticks every %s: %d reads share a tick with the one before, and all are spread evenly "
             "over their ticks",

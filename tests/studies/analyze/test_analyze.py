@@ -500,8 +500,8 @@ def test_a_clock_too_coarse_for_the_gaps_tells_nothing_of_poisson_arrivals(tmp_p
         _, text = analysed(tmp_path / name, log | {"bytes": np.full(2000, 1e6), "op": ["read"] * 2000}, k=1)
         words = " ".join(text.split())
         assert (
-            "the clock is too coarse to tell whether they are Poisson (1,960 of 2,000 share a tick of 1 s"
-            in words
+            "the clock is too coarse to tell whether they are Poisson (ticks of 1 s, 1,960 of 2,000 at the time of "
+            "the one before" in words
         )
         assert "Poisson arrivals" not in words and "coefficient" not in words
         trace = read_results(tmp_path / name / "out", "traces").iloc[0]

@@ -1,6 +1,7 @@
 """Replays of logs and of varying rates beside their estimate under those arrivals, which needs no replay."""
 
 import io
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +11,15 @@ import pytest
 from plans_by_hand import FIXED, NEED, PLACED, RATES, SIZES, VARIABLE, plan_by_hand
 from rich.console import Console
 
+from ecjax.planning import Problem
 from ecjax.predict.logged import varying_estimate
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay import run, trace_predictions
+from ecjax.studies.replay.logged_reads import logged_reads
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
+from ecjax.tables.importers import open_trace
+from ecjax.tables.requests import requests
 from ecjax.tables.results import read_results
 
 
@@ -62,6 +67,25 @@ def test_writes_of_a_log_come_as_often_as_it_has_them(tmp_path, write_rate, coun
     chunk_s = FIXED + VARIABLE + 0.1 * (SIZES / NEED)[:, None]
     work = read @ (PLACED * chunk_s) + (written @ chunk_s if counted else 0.0)
     assert loads.to_numpy() == pytest.approx(0.2 * work / (times[-1] - times[0]), rel=1e-6)
+
+
+def test_ends_of_a_coarse_clock_less_durations_are_spread(tmp_path):
+    """Of Poisson arrivals as many are close together as there were, though a log has whole seconds of their ends."""
+    rng = np.random.default_rng(4)
+    rate, count, close = 4.0, 8000, 0.01
+    begin = 1.8e9 + np.cumsum(rng.exponential(1 / rate, count))
+    duration = np.round(rng.exponential(0.2, count), 3)
+    end = np.sort(begin + duration)
+    lines = []
+    for second, took in zip(np.floor(end).astype("datetime64[s]").tolist(), duration, strict=True):
+        day = second.strftime("%d/%b/%Y:%H:%M:%S +0000")
+        lines.append(f'1.1.1.1 - - [{day}] "GET /b/o HTTP/1.1" 200 4 "-" "-" {took:.3f}\n')
+    (tmp_path / "access.log").write_text("".join(lines))
+    problem = cast(Problem, None)  # of which reads alone need nothing
+    reads = logged_reads(requests(open_trace(tmp_path / "access.log")), "access.log", problem)
+    expected = 1 - np.exp(-rate * close)
+    deviation = np.sqrt(expected * (1 - expected) / count)
+    assert np.mean(np.diff(reads.times) < close) == pytest.approx(expected, abs=4 * deviation)
 
 
 def test_the_estimate_under_a_log_is_beside_its_replay(tmp_path):

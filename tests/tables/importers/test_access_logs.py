@@ -1,4 +1,5 @@
 import gzip
+import itertools
 from dataclasses import fields
 from pathlib import Path
 
@@ -245,6 +246,43 @@ def test_escapes_in_names(tmp_path):
         assert rows(opened(tmp_path, name, accesses))["file_id"].tolist() == [
             f"bucket1/{each}" for each in names
         ]
+
+
+def test_escapes_in_lines_of_web_servers(tmp_path):
+    """What nginx and Apache escape is the same object as its percent-encoding, and no end of a word."""
+    targets = (
+        "/bucket1/caf%C3%A9%20%22a%22.jpg",
+        r"/bucket1/caf\xC3\xA9 \x22a\x22.jpg",
+        r"/bucket1/caf\xc3\xa9 \"a\".jpg",
+        r"/bucket1/back\\slash",
+        r"/bucket1/tab\tand\x5Cx41",
+    )
+    agents = ("curl/8", r"a \"b\" 3 \"c\" 17 d", r"back\\", r"\"", r"a\x22 5 \x22b")
+    lines = [
+        f'1.1.1.1 - - [28/Nov/2026:14:00:00 +0000] "GET {target} HTTP/1.1" 200 {place} "-" "{agent}" 0.25{place}'
+        for place, (target, agent) in enumerate(itertools.product(targets, agents))
+    ]
+    path = tmp_path / "access.log"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    found = rows(open_trace(path, keep_ids=True, max_rejects=0)).sort_values("bytes")
+    names = ['bucket1/caf\u00e9 "a".jpg'] * 3 + ["bucket1/back\\slash", "bucket1/tab\tand\\x41"]
+    assert found["file_id"].tolist() == [name for name in names for _ in agents]
+    expected = [float(f"0.25{place}") for place in range(len(lines))]
+    np.testing.assert_allclose(found["finish_s"] - found["arrival_s"], expected, atol=1e-9)
+
+
+def test_a_clock_of_whole_seconds_is_not_as_fine_as_durations(tmp_path):
+    """The JSON log of nginx has the time of the end in seconds, and durations in milliseconds."""
+    path = tmp_path / "access.jsonl"
+    for fraction, resolution in (("", 1.0), (".{:03d}", 1e-3)):
+        lines = [
+            f'{{"time_iso8601": "2026-11-28T14:00:{each % 60:02d}{fraction.format(each * 7 % 1000)}+00:00", '
+            f'"request_method": "GET", "request_uri": "/b/{each}", "status": 200, "body_bytes_sent": 5, '
+            f'"request_time": 0.{each:03d}}}\n'
+            for each in range(1, 60)
+        ]
+        path.write_text("".join(lines))
+        assert open_trace(path).clock_resolution_s == pytest.approx(resolution)
 
 
 def test_service_times_of_a_disk(tmp_path):

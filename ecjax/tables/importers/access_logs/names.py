@@ -5,7 +5,10 @@ import pyarrow as pa
 
 from ecjax.machine_code import njit
 
-_SLASH, _QUERY, _PERCENT, _SPACE = 47, 63, 37, 32
+_SLASH, _QUERY, _PERCENT, _SPACE, _ESCAPE = 47, 63, 37, 32, 92
+_X = 120
+# Apache writes control characters as C does
+_LETTERS, _CONTROLS = np.frombuffer(b"bnrtv", np.uint8), np.frombuffer(b"\b\n\r\t\v", np.uint8)
 _U64 = np.uint64
 
 
@@ -37,6 +40,32 @@ def _decoded(text, begin, end):
 
 
 @njit()
+def _unescaped(text, begin, end):
+    """Undo what nginx and Apache escape, in place: a hexadecimal number, or the letter itself; returns the new end."""
+    into = begin
+    place = begin
+    while place < end:
+        byte = text[place]
+        if byte == _ESCAPE and place + 1 < end:
+            high = _hex(text[place + 2]) if place + 3 < end else -1
+            low = _hex(text[place + 3]) if place + 3 < end else -1
+            if text[place + 1] == _X and high >= 0 and low >= 0:
+                byte = high * 16 + low
+                place += 2
+            else:
+                byte = text[place + 1]
+                for letter in range(_LETTERS.shape[0]):
+                    if byte == _LETTERS[letter]:
+                        byte = _CONTROLS[letter]
+                        break
+            place += 1
+        text[into] = byte
+        into += 1
+        place += 1
+    return into
+
+
+@njit()
 def _path_begin(data, begin, end):
     """Where a path begins: after "https://host" and slashes."""
     for place in range(begin, min(begin + 12, end - 2)):
@@ -52,7 +81,7 @@ def _path_begin(data, begin, end):
 
 
 @njit()
-def object_names(data, buckets, keys, is_path, skipped, needed, decodings, text, offsets, named):
+def object_names(data, buckets, keys, is_path, skipped, needed, escapes, decodings, text, offsets, named):
     """Write the names of objects one after another.
 
     Args:
@@ -62,6 +91,7 @@ def object_names(data, buckets, keys, is_path, skipped, needed, decodings, text,
         is_path: whether keys are targets of requests, which may have a query and a host.
         skipped: parts at the beginning that are left away.
         needed: parts that there are to be at least.
+        escapes: whether backslashes escape letters, after percent-encoding.
         decodings: how many times percent-encoded.
         text: uint8, room for all names, filled.
         offsets: (rows + 1,) int64, filled.
@@ -97,6 +127,8 @@ def object_names(data, buckets, keys, is_path, skipped, needed, decodings, text,
             for letter in range(begin, end):
                 text[place] = data[letter]
                 place += 1
+            if escapes:
+                place = _unescaped(text, key, place)
             for _ in range(decodings):
                 place = _decoded(text, key, place)
             parts = 1

@@ -68,6 +68,7 @@ class Text:
         anchor: see there.
         marker: for ``Anchor.MARKER``.
         mixed: whether lines without an anchor are of other programs, rather than malformed.
+        escapes: whether backslashes escape letters within quotation marks, as in a web server's log.
         header: names of the column of each role, for files that begin with a line of names.
     """
 
@@ -77,6 +78,7 @@ class Text:
     anchor: Anchor = Anchor.START
     marker: str = ""
     mixed: bool = False
+    escapes: bool = False
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

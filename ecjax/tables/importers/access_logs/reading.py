@@ -145,7 +145,7 @@ class LineReader:
             marker = np.frombuffer(shape.marker.encode() or b" ", np.uint8)
             separator = ord(self.separator)
             text_fields(
-                *(block.data, block.begins, block.ends, separator, int(shape.anchor), marker),
+                *(block.data, block.begins, block.ends, separator, shape.escapes, int(shape.anchor), marker),
                 *(np.array(list(positions)), spans, states),
             )
             return block.data, spans, states
@@ -306,9 +306,10 @@ class LineReader:
         )
         text, offsets = np.empty(max(room, 1), np.uint8), np.empty(len(targets) + 1, np.int64)
         profile = self.profile
+        escapes = isinstance(profile.shape, Text) and profile.shape.escapes
         object_names(
             *(fields.data, np.ascontiguousarray(buckets), np.ascontiguousarray(targets), profile.is_path),
-            *(profile.skipped_parts, profile.needed_parts, profile.decodings, text, offsets, named),
+            *(profile.skipped_parts, profile.needed_parts, escapes, profile.decodings, text, offsets, named),
         )
         if self.salt is None:
             return strings(text, offsets), named

@@ -38,6 +38,9 @@ class Emitter:
         if self._profile.clock.coarse:
             return 1.0
         ticks = sample["ticks"].to_numpy()
+        if self._profile.clock.at_end:
+            # durations are finer than a clock of whole seconds: what ticks is the end that was written
+            ticks = ticks + np.round(np.nan_to_num(sample["duration_s"].to_numpy()) * 1e9).astype(np.int64)
         for digits in range(10):
             if not np.any(ticks % 10 ** (9 - digits)):
                 return common_step(ticks // 10 ** (9 - digits)) * 10.0**-digits

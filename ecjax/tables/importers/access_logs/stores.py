@@ -101,8 +101,9 @@ NGINX = Profile(
     title="nginx or Apache combined log, with $request_time or %D at the end",
     shape=Text(
         positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, DURATION: 6, LATER_DURATION: 7},
-        first_lines=rf'\S+ .*?{BRACKETED} "[^"]*" \d{{3}} (?:\d+|-)(?: |$)',
+        first_lines=rf'\S+ .*?{BRACKETED} "(?:[^"\\]|\\.)*" \d{{3}} (?:\d+|-)(?: |$)',
         anchor=Anchor.BRACKET,
+        escapes=True,
     ),
     clock=Clock(CLF_TIME, at_end=True),
     reads=GET,

@@ -6,7 +6,7 @@ from ecjax.machine_code import njit
 
 FINE, NO_ANCHOR, NOT_CLOSED, NO_OBJECT, NOTHING = range(5)
 _MOST_WORDS = 96
-_SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB, _COMMA = 32, 34, 91, 93, 47, 9, 44
+_SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB, _COMMA, _ESCAPE = 32, 34, 91, 93, 47, 9, 44, 92
 _BRACKET_ANCHOR, _SWIFT_ANCHOR, _MARKER_ANCHOR = 1, 2, 3
 _LINE = -100
 
@@ -40,7 +40,7 @@ def _is_anchor(data, begin, end, opening, kind, marker):
 
 
 @njit()
-def text_fields(data, begins, ends, separator, anchor, marker, positions, spans, states):
+def text_fields(data, begins, ends, separator, escapes, anchor, marker, positions, spans, states):
     """Fill ``spans`` (lines, slots, 2), begin and end of the word at each position, -1 where there is none.
 
     A word in quotation marks or brackets ends where these are followed by a separator, so that one may hold its own
@@ -51,6 +51,7 @@ def text_fields(data, begins, ends, separator, anchor, marker, positions, spans,
         begins: (lines,) of the lines.
         ends: (lines,) of the lines, without their newlines.
         separator: byte between words.
+        escapes: whether what follows a backslash within quotation marks is not their end.
         anchor: see ``profile.Anchor``.
         marker: (letters,) uint8.
         positions: (slots,) counted from the anchor; -100: from where the line begins.
@@ -84,8 +85,9 @@ def text_fields(data, begins, ends, separator, anchor, marker, positions, spans,
                 while place < end and not (
                     data[place] == closing and (place + 1 == end or data[place + 1] == separator)
                 ):
-                    place += 1
-                if place == end:
+                    place += 2 if escapes and data[place] == _ESCAPE else 1
+                if place >= end:
+                    place = end
                     states[line] = NOT_CLOSED
                 word_ends[words] = place
                 place += 1
