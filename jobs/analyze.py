@@ -12,7 +12,7 @@ from ecjax.studies.analyze.options import AnalyzeOptions
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax analyze TRACE``."""
     if len(words) > 1:
-        raise UserError(f"found {' '.join(words)}; allowed: one trace (a file, or a folder of Parquet files)")
+        raise UserError(f"found {' '.join(words)}; allowed: one trace (a file, or a folder of files)")
     return [f"trace={words[0]}"]
 
 

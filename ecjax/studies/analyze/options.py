@@ -15,7 +15,7 @@ class AnalyzeOptions(RatedLogOptions):
 
     trace: str | None = option(
         None,
-        "access log: a file, or a folder of Parquet files; or the folder of an analysis: the log that it read",
+        "access log: a file, or a folder of files; or the folder of an analysis: the log that it read",
     )
     out: str = option("results/analyze", "folder of the result tables and figures")
     nodes: str | None = option(

@@ -66,6 +66,8 @@ def open_trace(
     for importer in FORMATS.values():
         if importer.recognises(head):
             return importer.open(source)
+    lacking = TABLE.lacking(head)
+    almost = f"; a table of requests has {', '.join(lacking)}, too" if lacking else ""
     raise UserError(
-        f"{path}: cannot tell its format; {describe(head)}; give format= ({', '.join(FORMATS)}) or columns="
+        f"{path}: cannot tell its format; {describe(head)}{almost}; give format= ({', '.join(FORMATS)}) or columns="
     )

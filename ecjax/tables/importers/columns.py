@@ -213,9 +213,12 @@ def _operations(batch: pa.RecordBatch, mapped: Mapped) -> pa.Array:
     if "op" not in mapped.columns:
         return pa.array(["read"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
     values = batch.column(mapped.columns["op"])
-    if not mapped.words or not pa.types.is_string(values.type):
+    if not mapped.words or pa.types.is_nested(values.type):
         return values
-    encoded = values.dictionary_encode()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    # words of any type of text, or numbers
+    encoded = values.cast(pa.string()).dictionary_encode()
     words = [mapped.words.get(word, word) for word in encoded.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(words, pa.string())).cast(pa.string())
 

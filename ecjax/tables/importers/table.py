@@ -33,6 +33,11 @@ class TableImporter:
         """Whether all required columns are there."""
         return set(_REQUIRED) <= set(head.columns)
 
+    def lacking(self, head: Head) -> list[str]:
+        """The required columns that are not there, where most of them are."""
+        missing = [name for name in _REQUIRED if name not in head.columns]
+        return missing if 2 * len(missing) < len(_REQUIRED) else []
+
     def open(self, source: Source) -> Trace:
         """Open a ``requests`` table.
 

@@ -81,6 +81,24 @@ def test_a_clock_in_another_unit_is_noticed(tmp_path, form, clock, scale, word, 
         read(path, **({} if scale is None else {"arrival_s_scale": scale}))
 
 
+@pytest.mark.parametrize(
+    "operations",
+    [
+        pa.array(["load", "store", "load"], pa.large_string()),
+        pa.array(["load", "store", "load"], pa.string_view()),
+        pa.array(["load", "store", "load"]).dictionary_encode(),
+        pa.array([7, 2, 7], pa.uint8()),
+    ],
+    ids=lambda operations: str(operations.type),
+)
+def test_words_for_operations_of_any_type(tmp_path, operations):
+    """Polars writes large strings, pandas categories, and some logs have codes."""
+    table = pa.table({"t": [0, 1, 2], "f": ["a", "b", "a"], "b": [5, 5, 5], "o": operations})
+    pq.write_table(table, tmp_path / "a.parquet")
+    _, found = read(tmp_path / "a.parquet", op="o", op_read=["load", 7], op_write=["store", 2])
+    assert found["op"].tolist() == ["read", "write", "read"]
+
+
 WRONG = {
     "none": (None, "columns: missing; allowed: a mapping"),
     "key": (BASE | {"when": "t"}, "columns: found 'when'; allowed: request_id, arrival_s"),

@@ -193,6 +193,12 @@ WRONG = {
         {},
         "cannot tell its format; found columns x, y; give format=",
     ),
+    "almost a table": (
+        "a.csv",
+        REQUESTS.replace("request_id", "number"),
+        {},
+        "found columns number, arrival_s, file_id, op, bytes; a table of requests has request_id, too; give format=",
+    ),
     "unknown text": ("a.log", "hello there\n", {}, "found as first line 'hello there'"),
     "unknown bytes": ("a.bin", b"\x00\xff" * 50, {}, "found binary data"),
     "empty file": ("a.csv", "", {}, "the file is empty"),
