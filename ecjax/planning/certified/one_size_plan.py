@@ -12,6 +12,7 @@ from ecjax.planning.certified.exchange import exchange
 from ecjax.planning.certified.relax import full_price, loads_of
 from ecjax.planning.certified.rounding import keeps_capacity, worth
 from ecjax.planning.certified.smooth import Bins, Relaxation
+from ecjax.planning.certified.trades import takers, trade
 from ecjax.planning.smoothed import latency
 
 _MOST_BASINS = 4  # times that the search for z may meet a better region
@@ -24,6 +25,7 @@ _TOGETHER = 3  # rows that are placed anew together
 _TRIALS = 120_000  # of those, times nodes, in a round
 _TRIALS_A_ROUND = (2000, 10_000)
 _MOST_ROUNDS = 20
+_PROMISE = 10.0  # of the relative gain that ends sweeps: what all nodes' trades have to promise
 _WORTHWHILE = 0.02  # of the gap, which two rounds have to close for others to follow
 
 
@@ -112,20 +114,26 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
     for attempt in range(_ROUNDINGS if few else 1):
         if few:
             kinds = _spread(bins, relaxation, random if attempt else None)
-            plan = respond(bins, kinds, tol, random)
+            plan = _traded(bins, respond(bins, kinds, tol, random), target, tol, random)
         else:
             kinds = _rounded(bins, relaxation) if alike else _spread(bins, relaxation, None)
             _polish(bins, kinds, target, tol)
             plan = Plan(kinds, *worth(bins.passes, kinds))
             if not keeps_capacity(bins.passes, kinds):
                 plan = respond(bins, kinds, tol, random)
+            plan = _traded(bins, plan, target, tol, random)
+            if alike and rank(plan) > (False, target):
+                # nodes that sampling overloads keep what single rows do not undo
+                kinds = _spread(bins, relaxation, None)
+                other = _traded(bins, Plan(kinds, *worth(bins.passes, kinds)), target, tol, random)
+                plan = other if rank(other) < rank(plan) else plan
         if best is None or rank(plan) < rank(best):
             best = plan
         if rank(best) <= (False, target):
             break
     assert best is not None
     if few and rank(best) > (False, target):
-        other = _exchanged(bins, best, target, random)
+        other = _traded(bins, _exchanged(bins, best, target, random), target, tol, random)
         best = other if rank(other) < rank(best) else best
     return best
 
@@ -160,6 +168,29 @@ def _exchange(bins: Bins, kinds: np.ndarray, z: float, objective: float, tuples:
     loads, chunks, dollars = loads_of(bins.passes, kinds)
     full = full_price(rows, objective if np.isfinite(objective) else z + dollars)
     exchange(tuples, service, rows, rates_of(rows), kinds, np.ascontiguousarray(loads[:, 0]), chunks, z, full)
+
+
+def _traded(bins: Bins, plan: Plan, target: float, tol: float, random: np.random.Generator) -> Plan:
+    """Pairs of rows trade nodes and all rows respond, in turn, while that closes the gap."""
+    passes = bins.passes
+    service, rows = passes.service, passes.rows
+    rate = rates_of(rows)
+    by_rate = takers(rate, rows.hot, len(service.mean))
+    kinds, z, objective = plan.kinds.copy(), plan.z, plan.objective
+    for _ in range(_SWEEPS):
+        if objective <= target:
+            break
+        before = objective
+        loads, chunks, _ = loads_of(passes, kinds)
+        least = _PROMISE * tol * abs(target) / len(loads)
+        trade(by_rate, service, rows, rate, kinds, np.ascontiguousarray(loads[:, 0]), chunks, z, least)
+        z, objective = worth(passes, kinds)
+        _exchange(bins, kinds, z, objective, random.permutation(rows.number)[:, None])
+        z, objective = worth(passes, kinds)
+        if not before - objective > _WORTHWHILE * (before - target):
+            break
+    other = Plan(kinds, z, objective)
+    return other if keeps_capacity(passes, kinds) or not keeps_capacity(passes, plan.kinds) else plan
 
 
 def _exchanged(bins: Bins, plan: Plan, target: float, random: np.random.Generator) -> Plan:

@@ -31,6 +31,7 @@ _REMEMBERED = 10  # passes
 _MANY_NODES = 24
 _INERTIA = 0.7
 _EXACT_EVERY = 4
+_OVERLOAD = 1e-4  # of the dearest plan's dollars: what a load of 1 is charged at least
 
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class Passes:
     """
 
     def __init__(self, service: Service, rows: Rows, threads: int, gathered: Gathered | None = None) -> None:
-        self.service, self.rows = service, rows
+        self.service, self.rows, self._penalty = service, rows, service.penalty
         self._gathered = Gathered(rows) if gathered is None else gathered
         # the same parts for any number of threads: sums must not depend on it
         edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
@@ -92,8 +93,10 @@ class Passes:
         return self._gathered.steps
 
     def with_theta(self, per_dollar: float) -> None:
-        """Let a dollar of total cost be worth so many seconds."""
+        """Let a dollar of total cost be worth so many seconds, and no dollars worth an overload."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
+        penalty = max(self._penalty, _OVERLOAD * per_dollar * most_dollars(self.rows))
+        self.service = self.service._replace(penalty=penalty)
 
     def cheapest(
         self, read, write, chunk, group: np.ndarray, groups: int
@@ -278,6 +281,15 @@ def _between(past: Prices, new: Prices) -> Prices:
 
 def _joined(point, loads: np.ndarray) -> np.ndarray:
     return point.read if loads.shape[1] == point.read.shape[1] else np.hstack([point.read, point.write])
+
+
+def most_dollars(rows: Rows) -> float:
+    """Dollars of all rows, each chunk at the dearest node."""
+    each = rows.chunks * rows.chunk_price.max() + rows.bytes * rows.byte_price.max()
+    if len(rows.surcharge):
+        each = each + rows.surcharge.max(axis=1)
+    dollars = float(np.maximum(rows.length, rows.hot) @ each)
+    return dollars + (float(rows.reading.max(axis=1).sum()) if len(rows.reading) else 0.0)
 
 
 def full_price(rows: Rows, objective: float) -> float:
