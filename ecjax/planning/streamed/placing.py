@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.machine_code import njit
+from ecjax.planning.certified.choice import COLD, HOT, NONE
 from ecjax.planning.certified.systematic import GOLDEN
 from ecjax.planning.certified.waits import best_z, slopes, work_of
+from ecjax.planning.streamed import busiest
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
 from ecjax.planning.streamed.tally import STEPS, Counts, Piece, codes_of, steps_of
 from ecjax.queueing.bounds import latency_bound
@@ -41,7 +43,8 @@ class Totals(NamedTuple):
     Attributes:
         loads: (m,) 1/s, reads of each node.
         chunks: (codes, m) chunks that each node keeps, by code of their files.
-        reads: (G, m + 1) 1/s, of the files of a bin that read from the same nodes; see ``_edges``.
+        reads: (G, m + 1) 1/s, of the files of a bin that read from the same nodes; see ``_edges``. The busiest files
+            are left out.
     """
 
     loads: np.ndarray
@@ -87,6 +90,14 @@ class _Law(NamedTuple):
     per_site: int
 
 
+class _Busy(NamedTuple):
+    """The busiest files of a piece: which they are (F,), their reads (F,) 1/s, and the masks of the piece."""
+
+    which: np.ndarray
+    rate: np.ndarray
+    masks: Masks
+
+
 class Placing:
     """Places files piece by piece, in the order in which they were counted or in another.
 
@@ -121,6 +132,8 @@ class Placing:
             np.arange(m) if sites is None else np.unique(sites.site, return_inverse=True)[1],
             1 if sites is None else sites.per_site,
         )
+        self._busiest = busiest.Selection(counts, m)
+        self._busy: list[_Busy] = []
         self.totals = self._nothing()
 
     def _nothing(self) -> Totals:
@@ -137,7 +150,8 @@ class Placing:
         m = len(self._relaxed.order)
         which, codes = codes_of(piece)
         code = np.array([self._number[each] for each in codes])[which]
-        bins = self._bin[code, steps_of(piece.rate)]
+        step = steps_of(piece.rate)
+        bins = self._bin[code, step]
         position = np.empty(len(bins))
         _number(bins, self._next, position)
         number, width = len(bins), -(-m // 8)
@@ -147,32 +161,83 @@ class Placing:
             code.astype(np.min_scalar_type(len(self._counts.codes))),
         )
         rate = self._lane.rate_scale * piece.rate
+        busy = self._busiest.of(step)
 
         def part(first: int) -> Totals:
             sums, last = self._nothing(), min(first + _PART, number)
-            _place(first, last, bins, position, rate, self._law, masks, sums)
+            _place(first, last, bins, position, rate, busy, self._law, masks, sums)
             return sums
 
         for sums in pool.map(part, range(0, number, _PART)):
             for total, more in zip(self.totals, sums, strict=True):
                 total += more
+        which = np.flatnonzero(busy)
+        self._busy.append(_Busy(which, rate[which], masks))
         return masks
+
+    def place_again(self, target: float) -> None:
+        """Place the busiest files once more, where that is needed; their masks change, and ``totals``.
+
+        Args:
+            target: s; an objective that is good enough.
+        """
+        if self._objective() <= target:
+            return
+        relaxed, first = self._relaxed, self._counts.first
+        files = self._busy_files()
+        sums = np.stack([self.totals.loads, self.totals.chunks.sum(axis=0)])
+        kinds = busiest.place_again(files, relaxed.service, relaxed.rows, first, sums, target)
+        for other, sign in ((files, -1), (files._replace(kinds=kinds), 1)):
+            loads, chunks = busiest.sums_of(other)
+            self.totals.loads[:] += sign * loads
+            self.totals.chunks[: len(chunks)] += sign * chunks
+        done = 0
+        for which, _, masks in self._busy:
+            here = kinds[done : done + len(which)]
+            done += len(which)
+            masks.read[which] = np.packbits(here == HOT, axis=1, bitorder="little")
+            masks.stored[which] = np.packbits(here != NONE, axis=1, bitorder="little")
+
+    def _busy_files(self) -> busiest.Files:
+        m = len(self._relaxed.order)
+        code = np.concatenate([masks.code[which] for which, _, masks in self._busy]).astype(np.int64)
+        rate = np.concatenate([rate for _, rate, _ in self._busy])
+        read, stored = (
+            np.unpackbits(np.concatenate(parts), axis=1, bitorder="little")[:, :m].astype(bool)
+            for parts in (
+                [masks.read[which] for which, _, masks in self._busy],
+                [masks.stored[which] for which, _, masks in self._busy],
+            )
+        )
+        kinds = np.where(read, HOT, np.where(stored, COLD, NONE)).astype(np.int8)
+        return busiest.Files(code, rate, kinds)
 
     def figures(self) -> Figures:
         """The plan in numbers, once all files are placed."""
-        relaxed, rows = self._relaxed, self._relaxed.rows
-        loads = np.ascontiguousarray(self.totals.loads[:, None])
-        chunks, size = self.totals.chunks, rows.bytes[self._counts.first, None]
-        bytes_stored = np.sum(chunks * size, axis=0)
-        node_cost = np.sum(chunks * (rows.chunk_price + size * rows.byte_price), axis=0)
-        service = relaxed.service
-        z = best_z(service, loads)
-        shared = float(slopes(service, loads, z).value + (0.0 if service.alone else z))
+        node_cost, shared, z = self._node_cost(), *self._shared()
         cost = float(node_cost.sum())
-        objective = shared + self._lane.theta / self._counts.files * cost
-        work = work_of(service, loads)
+        work = work_of(self._relaxed.service, self._loads())
         latency = self._latency(work) if work[:, 0].max() < 1 else np.inf
-        return Figures(objective, latency, shared, float(z), cost, work[:, 0], node_cost, bytes_stored)
+        size = self._relaxed.rows.bytes[self._counts.first, None]
+        bytes_stored = np.sum(self.totals.chunks * size, axis=0)
+        return Figures(self._objective(), latency, shared, z, cost, work[:, 0], node_cost, bytes_stored)
+
+    def _objective(self) -> float:
+        return self._shared()[0] + self._lane.theta / self._counts.files * float(self._node_cost().sum())
+
+    def _shared(self) -> tuple[float, float]:
+        """The latency with one z for all files, and that z, s."""
+        service, loads = self._relaxed.service, self._loads()
+        z = best_z(service, loads)
+        return float(slopes(service, loads, z).value + (0.0 if service.alone else z)), float(z)
+
+    def _loads(self) -> np.ndarray:
+        return np.ascontiguousarray(self.totals.loads[:, None])
+
+    def _node_cost(self) -> np.ndarray:
+        rows = self._relaxed.rows
+        size = rows.bytes[self._counts.first, None]
+        return np.sum(self.totals.chunks * (rows.chunk_price + size * rows.byte_price), axis=0)
 
     def _latency(self, work: np.ndarray) -> float:
         """Mean latency bound with a z for each file, s: one for each set of nodes that files of a bin read from."""
@@ -181,17 +246,31 @@ class Placing:
         delay = Delay(
             wait.mean + jnp.asarray(service.mean[:, 0]), wait.variance + jnp.asarray(service.variance[:, 0])
         )
+        total = 0.0
+        for masks, reads in self._sets():
+            if len(masks) < _SETS:
+                masks = np.concatenate(
+                    [masks, np.broadcast_to(masks[:1], (_SETS - len(masks), masks.shape[1]))]
+                )
+            read = np.unpackbits(masks, axis=1, bitorder="little")[:, :m].astype(float)
+            total += reads @ np.asarray(_BOUND(jnp.asarray(read), delay))[: len(reads)]
+        return float(total / self._relaxed.service.rate)
+
+    def _sets(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Masks of sets of nodes, at most ``_SETS`` of them, with the reads of the files that read from each, 1/s."""
         which = np.argwhere(self.totals.reads > 0)
-        reads, total = self.totals.reads[which[:, 0], which[:, 1]], 0.0
+        reads = self.totals.reads[which[:, 0], which[:, 1]]
+        width = -(-len(self._relaxed.order) // 8)
         for first in range(0, len(which), _SETS):
             some = which[first : first + _SETS]
-            masks, stored = (np.zeros((_SETS, -(-m // 8)), np.uint8) for _ in range(2))
+            masks, stored = (np.zeros((len(some), width), np.uint8) for _ in range(2))
             _representatives(self._law, some, masks, stored)
-            if len(some) < _SETS:
-                masks[len(some) :] = masks[0]
-            read = np.unpackbits(masks, axis=1, bitorder="little")[:, :m].astype(float)
-            total += reads[first : first + _SETS] @ np.asarray(_BOUND(jnp.asarray(read), delay))[: len(some)]
-        return float(total / reads.sum())
+            yield masks, reads[first : first + _SETS]
+        read = np.concatenate([masks.read[which] for which, _, masks in self._busy])
+        distinct, number = np.unique(read, axis=0, return_inverse=True)
+        reads = np.bincount(number.ravel(), np.concatenate([rate for _, rate, _ in self._busy]))
+        for first in range(0, len(distinct), _SETS):
+            yield distinct[first : first + _SETS], reads[first : first + _SETS]
 
 
 def _edges(sums: np.ndarray) -> np.ndarray:
@@ -207,7 +286,7 @@ def _number(bins, following, position):
 
 
 @njit()
-def _place(first, last, bins, position, rate, law, masks, totals):
+def _place(first, last, bins, position, rate, busy, law, masks, totals):
     """Write the masks of files first..last - 1, and add what they come to to ``totals``.
 
     As in ``systematic.place``: a file reads from the nodes at which u, u + 1, ... fall among the summed marginals, u
@@ -225,7 +304,8 @@ def _place(first, last, bins, position, rate, law, masks, totals):
                 totals.chunks[c, j] += 1
                 if masks.read[i, j >> 3] >> (j & 7) & 1:
                     totals.loads[j] += rate[i]
-        totals.reads[b, np.searchsorted(law.edges[b], u, side="right")] += rate[i]
+        if not busy[i]:
+            totals.reads[b, np.searchsorted(law.edges[b], u, side="right")] += rate[i]
 
 
 @njit()

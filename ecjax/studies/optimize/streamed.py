@@ -15,7 +15,7 @@ from ecjax.options import identifying
 from ecjax.planning.certified import Settings
 from ecjax.planning.streamed.placing import Figures, Masks, Placing
 from ecjax.planning.streamed.relaxation import Lane, relaxed
-from ecjax.problem.overload import EVENLY, demand_of, overload
+from ecjax.problem.overload import demand_of, overload
 from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
@@ -33,6 +33,7 @@ from ecjax.tables.place import Place
 from ecjax.tables.read import ahead, open_batches
 
 _WAY = Way("certified", "fcfs")
+_WHOLE = "in the streamed plan, where a file is read from the same nodes always (plans in memory share out its reads)"
 
 
 def streamed_work(options: OptimizeOptions) -> Work:
@@ -104,6 +105,7 @@ def _solve(options: OptimizeOptions, case: StreamedCase, items: dict[str, Item],
         answer = relaxed(case.counts, case.problem, lane, settings, threads)
         placing = Placing(case.counts, answer, lane, case.sites, threads)
         masks = list(_counted_aloud(placing.place(case.pieces()), case.counts.files))
+        placing.place_again(answer.lower_bound + options.gap * abs(answer.lower_bound))
         figures = placing.figures()
     row = item.run.row() | {
         "solve_s": stopwatch.own_s,
@@ -113,7 +115,7 @@ def _solve(options: OptimizeOptions, case: StreamedCase, items: dict[str, Item],
     if not figures.load.max() < 1:
         nodes = case.nodes["node_id"].combine_chunks()
         background = np.asarray(case.problem.nodes.background[0])
-        error = overload(figures.load, background, lane.rate_scale, nodes, EVENLY)
+        error = overload(figures.load, background, lane.rate_scale, nodes, _WHOLE)
         unstable = {"status": str(Status.UNSTABLE), "error": error, "max_load": float(figures.load.max())}
         return [row | unstable], {}
     row |= _columns(case, figures, answer.lower_bound)

@@ -9,6 +9,7 @@ from ecjax.planning.certified.certify import Settings
 from ecjax.planning.certified.one_size_plan import prove
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.problem import EVALUATE
+from ecjax.planning.streamed import busiest
 from ecjax.planning.streamed.placing import Placing
 from ecjax.planning.streamed.relaxation import Lane, Sites, problem_of, relaxed
 from ecjax.planning.streamed.tally import Piece, Tally, steps_of
@@ -28,7 +29,7 @@ def pieces_of(problem):
         yield Piece(k[part], k[part], length[part], rate[part])
 
 
-def streamed(problem, sites=None, lane=PLAIN):
+def streamed(problem, sites=None, lane=PLAIN, again=False):
     tally = Tally()
     for piece in pieces_of(problem):
         tally.add(piece)
@@ -37,6 +38,8 @@ def streamed(problem, sites=None, lane=PLAIN):
     answer = relaxed(counts, by_step, lane, Settings(), 2)
     placing = Placing(counts, answer, lane, sites, 2)
     masks = list(placing.place(pieces_of(problem)))
+    if again:
+        placing.place_again(answer.lower_bound)
     m = problem.nodes.count
     read, stored = (
         np.unpackbits(np.concatenate(parts), axis=1, bitorder="little")[:, :m].astype(bool)
@@ -46,10 +49,17 @@ def streamed(problem, sites=None, lane=PLAIN):
 
 
 @pytest.mark.parametrize("per_site", [None, 2])
-def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site):
-    problem = untuned(5, FILES, 0.7).problem()
+@pytest.mark.parametrize(
+    ("files", "load", "again"),
+    [(FILES, 0.7, False), (1500, 0.95, True)],
+    ids=["many files", "few files near saturation"],
+)
+def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site, files, load, again, monkeypatch):
+    # not all of the files are placed once more
+    monkeypatch.setattr(busiest, "_MOST", 12 * 1000)
+    problem = untuned(5, files, load).problem()
     sites = None if per_site is None else Sites(np.arange(12) % 5, per_site)
-    _, answer, figures, read, stored = streamed(problem, sites)
+    _, answer, figures, read, stored = streamed(problem, sites, again=again)
     files = problem.files
     np.testing.assert_array_equal(read.sum(axis=1), np.asarray(files.k))
     np.testing.assert_array_equal(stored.sum(axis=1), np.asarray(files.k + files.min_extra_chunks))
@@ -64,7 +74,7 @@ def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site):
     assert figures.cost == pytest.approx(float(evaluation.cost), rel=1e-12)
     np.testing.assert_allclose(figures.load, evaluation.load, rtol=1e-9)
     assert answer.lower_bound <= figures.objective
-    assert figures.objective <= answer.lower_bound * (1 + 1e-3)
+    assert figures.objective <= answer.lower_bound * (1 + (2e-3 if again else 1e-3))
 
 
 def test_the_bound_is_that_of_the_whole_table():
