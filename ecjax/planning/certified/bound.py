@@ -19,6 +19,7 @@ from ecjax.planning.certified.envelope import improve
 from ecjax.planning.certified.march import Range, march
 from ecjax.planning.certified.nodes import NodeMinima
 from ecjax.planning.certified.relax import Passes, Prices, Relaxed, relax
+from ecjax.planning.certified.thinned import thinned
 from ecjax.planning.certified.waits import slopes, waits
 
 _ROUNDS = 30  # of better prices at one z
@@ -64,7 +65,16 @@ def lower_bound(
     group = np.zeros(rows.number, np.int64)
     storage = passes.cheapest(nothing, np.zeros_like(last.write), np.zeros(len(nothing)), group, 1)[0]
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
-    last = improve(passes, relaxed, minima, tol, _ROUNDS)
+    some = thinned(passes, relaxed.group)
+
+    def improved(there: Relaxed) -> Prices:
+        if some is None:
+            return improve(passes, there, minima, tol, _ROUNDS)
+        better = improve(some.passes, replace(there, group=some.group), minima, tol, _ROUNDS)
+        cheapest = passes.cheapest(better.read, better.write, better.chunk, group, 1)[0]
+        return replace(better, cheapest=cheapest)
+
+    last = improved(relaxed)
     # no read is over before its soonest chunk
     surely = storage + soonest
     if service.alone:
@@ -97,7 +107,7 @@ def lower_bound(
         renewals.append(there.passes)
         if levels is None and there.objective < relaxed.objective - tol * abs(relaxed.objective):
             return there
-        return [improve(passes, there, minima, tol, _ROUNDS)]
+        return [improved(there)]
 
     value, better = march(one, renewed, last, Range(low, high, target, tol * abs(at_best)))
     return Bound(max(surely, value), 1 + moved + sum(renewals), better)

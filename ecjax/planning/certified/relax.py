@@ -182,15 +182,19 @@ class Passes:
 
 def groups_of(service: Service, rows: Rows) -> np.ndarray:
     """Group of every row: rows whose reads weigh alike against their storage cost think alike of prices."""
-    m = len(rows.chunk_price)
-    groups = min(rows.number, max(16, m // 3))
+    groups = min(rows.number, max(16, len(rows.chunk_price) // 3))
+    return ranks_of(service, rows) * groups // rows.number
+
+
+def ranks_of(service: Service, rows: Rows) -> np.ndarray:
+    """Rank of every row by how its reads weigh against its storage cost, (R,)."""
     work = np.add.reduceat(np.append(rows.read * service.size[rows.grid], 0.0), rows.start[:-1])
     work = np.where(np.diff(rows.start) > 0, work, 0.0)
     dollars = rows.chunks * rows.chunk_price.mean() + rows.bytes * rows.byte_price.mean()
     weight = work / np.where(dollars > 0, dollars, 1.0)
     rank = np.empty(rows.number, np.int64)
     rank[np.argsort(weight, kind="stable")] = np.arange(rows.number)
-    return rank * groups // rows.number
+    return rank
 
 
 def relax(
