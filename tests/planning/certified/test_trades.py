@@ -63,6 +63,7 @@ def test_of_very_many_rows_some_of_every_rate_trade():
     )
 
 
+@pytest.mark.slow
 def test_racks_with_ten_files_for_each_node_near_saturation():
     problem = limited(untuned(4, 300, 0.95, nodes=30).problem(), site=np.arange(30) % 8, per_site=2)
     passes = passes_of(problem, 0.01)
@@ -71,7 +72,7 @@ def test_racks_with_ten_files_for_each_node_near_saturation():
     assert plan.lower_bound <= worth.objective <= plan.lower_bound * 1.003
 
 
-@pytest.mark.parametrize("theta", [1e2, 1e10])
+@pytest.mark.parametrize("theta", [pytest.param(1e2, marks=pytest.mark.slow), 1e10])
 def test_no_dollars_are_worth_an_overload(theta):
     problem = untuned(2, 150, 0.95).problem()
     plan = certify(passes_of(problem, theta), Settings())
