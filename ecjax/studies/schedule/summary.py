@@ -64,6 +64,9 @@ def half_width(values: np.ndarray) -> float:
     """Of the 95 % interval of the mean of independent values, by Student's t; nan of fewer than two."""
     if len(values) < 2:
         return math.nan
+    if values.min() == values.max():
+        # a mean of equal numbers is rounded, and so would be how far they are from it
+        return 0.0
     return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from ecjax.studies.schedule.recommend import _by_pairs
+from ecjax.studies.schedule.summary import half_width
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.winners import winners
 
@@ -42,3 +44,10 @@ def test_schedulers_are_compared_workload_by_workload(seeds, slower, equals):
     assert _by_pairs(runs, winner).equals == [
         name for name in ("fair", "varys") if equals and name != winner.best["way"]
     ]
+
+
+def test_equal_means_have_no_interval_of_rounding():
+    assert half_width(np.full(10, 0.1)) == 0.0
+    assert half_width(np.array([1.0, 2.0, 3.0])) == pytest.approx(
+        stats.t.ppf(0.975, 2) * stats.sem([1.0, 2.0, 3.0])
+    )
