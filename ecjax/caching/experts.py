@@ -33,7 +33,7 @@ COUNTERS = tuple(4.0**power for power in range(2, 11))  # half-lives of counters
 AGES = tuple(4.0**power for power in range(1, 7))  # half-lives of experts by age alone, reads
 ETA = 0.005  # step of the weights
 # columns of what is remembered of an item; counters come after them
-LAST, NUMBER, COUNTS = 0, 1, 2
+LAST, NUMBER, GAP, COUNTS = 0, 1, 2, 3
 
 
 class Experts(NamedTuple):
@@ -49,8 +49,8 @@ class Experts(NamedTuple):
     passed: np.ndarray  # (D,) 2^{-1 / H}, what is left after a read
     counter: np.ndarray  # (D,) int64, number of the counter with this half-life, or -1
     ager: np.ndarray  # (D,) int64, number of the expert by age alone with it, or -1
-    # (E, M, 2 + A) clock at the last read of the item (0: never read), number of its reads, c at the last: in one
-    # place, since what a read costs is mostly waiting for memory
+    # (E, M, 3 + A) clock at the last read of the item (0: never read), number of its reads, reads between the last two
+    # (0: there was one), c at the last: in one place, since what a read costs is mostly waiting for memory
     memory: np.ndarray
     clock: np.ndarray  # (E,) int64, reads so far
     total: np.ndarray  # (E, A + B) S
@@ -119,6 +119,8 @@ def learn(experts, e, m):
     clock[e] += 1
     memory[e, m, LAST] = clock[e]
     memory[e, m, NUMBER] += 1.0
+    if read_before:
+        memory[e, m, GAP] = age
     left = 0.0
     for d in range(half_life.size):
         if read_before:

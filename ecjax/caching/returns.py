@@ -1,14 +1,24 @@
-"""How far the mixture of ``experts`` is right about items of a kind: by number of reads and age of the last one.
+"""How far the mixture of ``experts`` is right about items of a kind: by their reads so far and the age of the last one.
 
 Every law of the mixture expects an item less the longer ago it was read, and its weights follow the many reads that
 come again soon. What a cache lets go is older: there it matters whether items of one read come again at all (after a
-scan they do not), and whether items come again after some time (a loop) rather than soon. So the rate of an item is
-that of the mixture, times
+scan they do not), whether those of many do after so long, and whether items come again after some time (a loop) rather
+than soon. So the reads of a kind that came are held against those that the mixture expected. A kind is the octave of
+the number of reads, the gap between the last two (five classes of three octaves: the counters do not tell a
+burst long ago from as many reads far apart), and the octave of the age, in reads. The mixture is right by the factor
 
-    (P + reads that came) / (P + reads that the mixture expected)
+    f = (Q f_0 + reads that came) / (Q + reads expected),     f_0 = (P + came) / (P + expected) of the kind, all gaps.
 
-of its kind: the octave of its age in reads, and that of its number of reads. Where the mixture is right, as with Zipf's
-law, this is 1, and P = 100 reads hold it there. Both sums are halved every ``HALVED`` reads.
+Where the mixture is right, as with Zipf's law, both are 1, and P = 100 and Q = 15 reads hold them there. Sums are
+halved every ``HALVED`` reads. With h(a), the mean rate of the mixture in octave a times f, the rate of an item is that of the
+mixture, times f, times
+
+    max_b [probability of a read in octaves a to b] / [mean time until then, or until b ends] / h(a),
+
+what room for the item gains per read if it is let go at the best time (an index as Gittins's; rates of later octaves
+less ``DOUBT`` standard errors). It is 1 where rates fall
+with age. In a loop they rise: the item that was just read comes last of all, and to keep some items for a whole
+round, whichever, is better than to keep the latest.
 
 What the mixture expects of all items of a kind is sampled: at every read one item of the latest 2^15 reads, at a
 uniform age within an octave, the octaves in turn, and one of all items known, which counts where it was read before
@@ -20,14 +30,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.caching.experts import LAST, NUMBER, next_read
+from ecjax.caching.experts import GAP, LAST, NUMBER, next_read
 from ecjax.machine_code import njit
 
 OCTAVES = 15  # of ages that are sampled by themselves
 RECENT = 1 << OCTAVES  # reads that are remembered
 HALVED = 16384  # reads
-PRIOR = 100.0  # P, reads
-_AGES, _NUMBERS = 48, 6  # octaves that are told apart
+PRIOR, PRIOR_OF_GAPS = 100.0, 15.0  # P and Q, reads
+DOUBT = 0.5  # standard errors that later rates are lowered by: the largest of several is too large by chance
+WEIGHED = 256  # reads after which factors are taken anew; divides HALVED
+_NUMBERS, _GAPS, _AGES = 6, 5, 32  # octaves that are told apart, and classes of gaps
+_GAP_OCTAVES = 3  # of a class
+_VANISHED = 1e-200  # rates that are as none
 _GOLDEN = 0.6180339887498949
 
 
@@ -37,18 +51,25 @@ class Returns(NamedTuple):
     known: np.ndarray  # (E,) int64, items read so far
     order: np.ndarray  # (E, M) int64, these, by their first read
     recent: np.ndarray  # (E, RECENT) int64, item of the read after which the clock was t, at t modulo RECENT
-    came: np.ndarray  # (E, numbers, ages) reads of items of the kind
-    expected: np.ndarray  # (E, numbers, ages) by the mixture
+    came: np.ndarray  # (E, numbers, gaps, ages) reads of items of the kind
+    expected: np.ndarray  # (E, numbers, gaps, ages) by the mixture
+    exposed: np.ndarray  # (E, numbers, gaps, ages) items of the kind, summed over reads
+    factor: np.ndarray  # (E, numbers, gaps, ages) of the rate of an item by the mixture
+    hazard: np.ndarray  # (2, ages) h, and the largest of all later ones; of ``_weigh_kinds`` only
 
 
 def begin_returns(edges: int, items: int) -> Returns:
     """Nothing is known; for no items, nothing is remembered."""
+    kinds = (edges, _NUMBERS, _GAPS, _AGES)
     return Returns(
         known=np.zeros(edges, np.int64),
         order=np.zeros((edges, items), np.int64),
         recent=np.zeros((edges, RECENT if items else 0), np.int64),
-        came=np.zeros((edges, _NUMBERS, _AGES)),
-        expected=np.zeros((edges, _NUMBERS, _AGES)),
+        came=np.zeros(kinds),
+        expected=np.zeros(kinds),
+        exposed=np.zeros(kinds),
+        factor=np.ones(kinds),
+        hazard=np.zeros((2, _AGES)),
     )
 
 
@@ -59,9 +80,20 @@ def _exponent(count):
 
 
 @njit(error_model="numpy")
-def _kind(number, age):
-    """Octaves of a number of reads, 1 by itself, and of an age and the read itself."""
-    return min(max(_exponent(number - 1) + 1, 0), _NUMBERS - 1), min(_exponent(age + 1), _AGES - 1)
+def _kind(number, gap, age):
+    """Octaves of a number of reads, 1 by itself, class of a gap, octave of an age and the read itself."""
+    return (
+        min(max(_exponent(number - 1) + 1, 0), _NUMBERS - 1),
+        min(_exponent(gap + 1) // _GAP_OCTAVES, _GAPS - 1),
+        min(_exponent(age + 1), _AGES - 1),
+    )
+
+
+@njit(inline="always", error_model="numpy")
+def _kind_of(experts, e, m):
+    """Kind of item m, which has been read."""
+    memory = experts.memory
+    return _kind(memory[e, m, NUMBER], memory[e, m, GAP], experts.clock[e] - memory[e, m, LAST])
 
 
 @njit(error_model="numpy")
@@ -70,9 +102,8 @@ def rate(experts, returns, e, m):
     expected = next_read(experts, e, m)
     if expected == 0.0:
         return 0.0
-    last, number = experts.memory[e, m, LAST], experts.memory[e, m, NUMBER]
-    n, a = _kind(number, experts.clock[e] - last)
-    return expected * (PRIOR + returns.came[e, n, a]) / (PRIOR + returns.expected[e, n, a])
+    n, g, a = _kind_of(experts, e, m)
+    return expected * returns.factor[e, n, g, a]
 
 
 @njit(error_model="numpy")
@@ -86,11 +117,10 @@ def count_return(experts, returns, e, m):
         m: item.
     """
     known, order, recent = returns.known, returns.order, returns.recent
-    came, expected = returns.came, returns.expected
     clock, memory = experts.clock[e], experts.memory
     if memory[e, m, NUMBER] > 0.0:
-        n, a = _kind(memory[e, m, NUMBER], clock - memory[e, m, LAST])
-        came[e, n, a] += 1.0
+        n, g, a = _kind_of(experts, e, m)
+        returns.came[e, n, g, a] += 1.0
     else:
         order[e, known[e]] = m
         known[e] += 1
@@ -103,16 +133,76 @@ def count_return(experts, returns, e, m):
         if age < clock:
             other = recent[e, (clock - age) & (RECENT - 1)]
             if memory[e, other, LAST] == clock - age:
-                n, a = _kind(memory[e, other, NUMBER], age)
-                expected[e, n, a] += OCTAVES * length * next_read(experts, e, other)
+                _expect(experts, returns, e, other, OCTAVES * length)
         other = order[e, int(share * known[e])]
         if memory[e, other, NUMBER] > 0.0 and clock - memory[e, other, LAST] >= RECENT - 1:
-            n, a = _kind(memory[e, other, NUMBER], clock - memory[e, other, LAST])
-            expected[e, n, a] += known[e] * next_read(experts, e, other)
-        if clock % HALVED == 0:
-            # in loops: of slices Numba compiles the text of an error message, too
-            for n in range(came.shape[1]):
-                for a in range(came.shape[2]):
-                    came[e, n, a] *= 0.5
-                    expected[e, n, a] *= 0.5
+            _expect(experts, returns, e, other, known[e])
+        if clock % WEIGHED == 0:
+            _weigh_kinds(returns, e, 0.5 if clock % HALVED == 0 else 1.0)
     recent[e, (clock + 1) & (RECENT - 1)] = m
+
+
+@njit(error_model="numpy")
+def _expect(experts, returns, e, m, items):
+    """Count what the mixture expects of so many items, of which m is one that was drawn."""
+    n, g, a = _kind_of(experts, e, m)
+    returns.expected[e, n, g, a] += items * next_read(experts, e, m)
+    returns.exposed[e, n, g, a] += items
+
+
+@njit(error_model="numpy")
+def _weigh_kinds(returns, e, left):
+    """Take factors anew by the sums so far, of which ``left`` is then remembered."""
+    came, expected, exposed, factor = returns.came, returns.expected, returns.exposed, returns.factor
+    for n in range(_NUMBERS):
+        for a in range(_AGES):
+            all_came = all_expected = 0.0
+            for g in range(_GAPS):
+                all_came += came[e, n, g, a]
+                all_expected += expected[e, n, g, a]
+            of_all = (PRIOR + all_came) / (PRIOR + all_expected)
+            for g in range(_GAPS):
+                held = PRIOR_OF_GAPS * of_all + came[e, n, g, a]
+                factor[e, n, g, a] = held / (PRIOR_OF_GAPS + expected[e, n, g, a])
+        for g in range(_GAPS):
+            _look_ahead(returns, e, n, g)
+            for a in range(_AGES):
+                came[e, n, g, a] *= left
+                expected[e, n, g, a] *= left
+                exposed[e, n, g, a] *= left
+
+
+@njit(error_model="numpy")
+def _look_ahead(returns, e, n, g):
+    """Raise the factors of ages at which an item is worth keeping for later ones.
+
+    An octave of which no item was drawn ends the view: nothing is known of what comes then.
+    """
+    came, expected, exposed = returns.came, returns.expected, returns.exposed
+    factor, hazard = returns.factor, returns.hazard
+    later = 0.0
+    for a in range(_AGES - 1, -1, -1):
+        hazard[0, a], hazard[1, a] = 0.0, later
+        if exposed[e, n, g, a] > 0.0:
+            hazard[0, a] = expected[e, n, g, a] / exposed[e, n, g, a] * factor[e, n, g, a]
+        later = max(later, hazard[0, a]) if hazard[0, a] > _VANISHED else 0.0
+    for a in range(_AGES):
+        best = hazard[0, a]
+        if best <= _VANISHED or hazard[1, a] <= best:
+            continue
+        length = 0.5 * 2.0**a  # what is left of an octave in the middle of it
+        kept, hits, reads, b = 1.0, 0.0, 0.0, a
+        while hazard[0, b] > _VANISHED:
+            held = hazard[0, b]
+            if b > a:
+                held *= 1.0 - DOUBT / math.sqrt(1.0 + came[e, n, g, b])
+            read = -kept * math.expm1(-held * length)
+            kept -= read
+            hits += read
+            reads += read / held
+            best = max(best, hits / reads)
+            if hazard[1, b] <= best:
+                break
+            b += 1
+            length = 2.0**b
+        factor[e, n, g, a] *= best / hazard[0, a]

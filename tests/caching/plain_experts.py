@@ -1,5 +1,6 @@
 """The mixture of experts in plain Python: every law is summed anew over all past reads after each of them."""
 
+import math
 from collections import Counter
 
 from plain_cache import PlainCache
@@ -47,25 +48,53 @@ class PlainExperts:
 class PlainReturns:
     """Reads that came beside those expected, by kinds of items, on top of the mixture."""
 
-    def __init__(self, experts, prior, halved, octaves):
-        self.experts, self.prior, self.halved, self.octaves = experts, prior, halved, octaves
-        self.number, self.known = Counter(), []
-        self.came, self.expected = Counter(), Counter()
+    def __init__(self, experts, priors, doubt, weighed, halved, octaves):
+        self.experts, self.priors, self.doubt = experts, priors, doubt
+        self.weighed, self.halved, self.octaves = weighed, halved, octaves
+        self.number, self.gap, self.known = Counter(), Counter(), []
+        self.came, self.expected, self.exposed = Counter(), Counter(), Counter()
+        self.factor = {}
 
     def age(self, item):
         """Reads since the last one of an item; 0 right after it."""
         return self.experts.reads[::-1].index(item)
 
     def kind(self, item):
-        number, age = self.number[item], self.age(item)
-        return min((number - 1).bit_length(), 5), (age + 1).bit_length() - 1
+        octave = [(self.gap[item] + 1).bit_length() - 1, (self.age(item) + 1).bit_length() - 1]
+        return min((self.number[item] - 1).bit_length(), 5), min(octave[0] // 3, 4), octave[1]
 
     def rate(self, item):
         if not self.number[item]:
             return 0.0
-        kind = self.kind(item)
-        factor = (self.prior + self.came[kind]) / (self.prior + self.expected[kind])
-        return self.experts.probability(item) * factor
+        return self.experts.probability(item) * self.factor.get(self.kind(item), 1.0)
+
+    def right_by(self, kind):
+        """Reads that came over those expected: of a kind, held to those of all gaps, and these to 1."""
+        prior, prior_of_gaps = self.priors
+        all_gaps = [(kind[0], gap, kind[2]) for gap in range(5)]
+        of_all = (prior + sum(self.came[one] for one in all_gaps)) / (
+            prior + sum(self.expected[one] for one in all_gaps)
+        )
+        return (prior_of_gaps * of_all + self.came[kind]) / (prior_of_gaps + self.expected[kind])
+
+    def worth(self, kind):
+        """Reads per read of room for an item of a kind: the most of all octaves until which it may be kept."""
+        n, g, first = kind
+        found, still_there, hits, room = [], 1.0, 0.0, 0.0
+        for a in range(first, 40):
+            if not self.exposed[n, g, a]:
+                break
+            hazard = self.expected[n, g, a] / self.exposed[n, g, a] * self.right_by((n, g, a))
+            length = 2**a
+            if a == first:
+                length, now = 2**a / 2, hazard
+            else:
+                hazard *= 1 - self.doubt / (1 + self.came[n, g, a]) ** 0.5
+            hits += still_there * (1 - math.exp(-hazard * length))
+            room += still_there * (1 - math.exp(-hazard * length)) / hazard
+            still_there *= math.exp(-hazard * length)
+            found.append(hits / room)
+        return max(1.0, max(found) / now) if found else 1.0
 
     def read(self, item):
         clock = len(self.experts.reads)
@@ -78,16 +107,24 @@ class PlainReturns:
             length = 2 ** (clock % self.octaves)
             age = length + int(share * length) - 1
             if age < clock and self.age(other := self.experts.reads[-1 - age]) == age:
-                self.expected[self.kind(other)] += self.octaves * length * self.experts.probability(other)
+                self.expect(other, self.octaves * length)
             other = self.known[int(share * len(self.known))]
             if self.number[other] and self.age(other) >= 2**self.octaves - 1:
-                self.expected[self.kind(other)] += len(self.known) * self.experts.probability(other)
+                self.expect(other, len(self.known))
+            if clock % self.weighed == 0:
+                kinds = [(n, g, a) for n in range(6) for g in range(5) for a in range(20)]
+                self.factor = {kind: self.right_by(kind) * self.worth(kind) for kind in kinds}
             if clock % self.halved == 0:
-                for sums in (self.came, self.expected):
+                for sums in (self.came, self.expected, self.exposed):
                     for kind in sums:
                         sums[kind] *= 0.5
+        self.gap[item] = self.age(item) if self.number[item] else 0
         self.number[item] += 1
         self.experts.read(item)
+
+    def expect(self, item, items):
+        self.expected[self.kind(item)] += items * self.experts.probability(item)
+        self.exposed[self.kind(item)] += items
 
 
 class PlainMixtureCache(PlainCache):

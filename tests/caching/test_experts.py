@@ -16,13 +16,24 @@ from real_log import cloudphysics
 from ecjax.caching.exchange import IN_TURN
 from ecjax.caching.experts import AGES, COUNTERS, ETA, begin_experts, learn, next_read
 from ecjax.caching.replay import replay
-from ecjax.caching.returns import HALVED, OCTAVES, PRIOR, begin_returns, count_return, rate
+from ecjax.caching.returns import (
+    DOUBT,
+    HALVED,
+    OCTAVES,
+    PRIOR,
+    PRIOR_OF_GAPS,
+    WEIGHED,
+    begin_returns,
+    count_return,
+    rate,
+)
 from ecjax.caching.system import Network, Reads, Stored
 
 VECTORS = json.loads((Path(__file__).parent / "experts.json").read_text())["cache_experts"]
 CHUNK_S = np.array([[0.98, 0.69, 0.52, 0.21]])  # of the four chunks of an item
 PEERS = ("lru", "lfu", "arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf")
 NONE = np.zeros(0)
+RETURNS = ((PRIOR, PRIOR_OF_GAPS), DOUBT, WEIGHED, HALVED, OCTAVES)
 FOUR = Network(CHUNK_S, 0.0, 0.001, 0.03, NONE.astype(np.int64), NONE, NONE)
 
 
@@ -91,17 +102,24 @@ def test_long_ago_is_worth_nothing_and_breaks_nothing():
     assert next_read(experts, 0, 0) > 0.0 and next_read(experts, 0, 2) == 0.0
 
 
-def test_returns_are_those_of_plain_sums():
-    rng = np.random.default_rng(4)
+@pytest.mark.parametrize("loops", [False, True])
+def test_returns_are_those_of_plain_sums(loops):
+    items = np.minimum(np.random.default_rng(4).geometric(0.08, 400), 60) - 1
+    if loops:
+        items = np.arange(400) % 60
     experts, returns = begin_experts(1, 60, (64.0,), (16.0,)), begin_returns(1, 60)
-    plain = PlainReturns(PlainExperts((64.0,), (16.0,), ETA), PRIOR, HALVED, OCTAVES)
-    for item in np.minimum(rng.geometric(0.08, 400), 60) - 1:
+    plain = PlainReturns(PlainExperts((64.0,), (16.0,), ETA), *RETURNS)
+    for item in items:
         count_return(experts, returns, 0, item)
         learn(experts, 0, item)
         plain.read(item)
     rates = [rate(experts, returns, 0, m) for m in range(60)]
     np.testing.assert_allclose(rates, [plain.rate(m) for m in range(60)], rtol=1e-9)
-    for sums, expected in ((returns.came, plain.came), (returns.expected, plain.expected)):
+    for sums, expected in (
+        (returns.came, plain.came),
+        (returns.expected, plain.expected),
+        (returns.exposed, plain.exposed),
+    ):
         assert sums.sum() == pytest.approx(sum(expected.values()))
         for kind, value in expected.items():
             assert sums[0][kind] == pytest.approx(value)
@@ -119,6 +137,28 @@ def test_expected_reads_are_those_of_the_law():
             returns.expected[:] = 0.0
     reads = len(items) - (HALVED * 3 + 2)
     assert returns.expected.sum() == pytest.approx(reads, rel=0.1)
+
+
+def test_a_loop_keeps_some_items_for_a_whole_round():
+    """Room for R of its M items: R / M of the reads find theirs at best, and those just read come again last."""
+    item = np.tile(np.arange(600), 40)
+    for room in (150, 300):
+        assert mean_s("lru", item, 4 * room) == pytest.approx(0.98)
+        best = 0.98 * (1 - room / 600) + 0.001 * room / 600
+        assert mean_s("exact", item, 4 * room) < 1.06 * best
+
+
+def test_a_gap_tells_what_numbers_of_reads_do_not():
+    """Of two reads: one after the other, never to come again, or a round apart, to come again after another."""
+    experts, returns = begin_experts(1, 10_000), begin_returns(1, 10_000)
+    for begin in range(200, 4200, 100):
+        for first in range(begin, begin + 100):
+            # the slow one for the third, second and first time, and one of a burst
+            for item in (first - 200, first - 100, first, 5000 + first, 5000 + first):
+                count_return(experts, returns, 0, item)
+                learn(experts, 0, item)
+    for slow in range(4000, 4100, 10):
+        assert rate(experts, returns, 0, slow) > 3 * rate(experts, returns, 0, 5100 + slow)
 
 
 def test_items_of_a_scan_are_let_go_first():
@@ -149,9 +189,7 @@ def test_exact_by_the_mixture_takes_the_plain_path(seed, k, parity, outages, cap
     network = drawn_network(rng, 2, nodes, outages=outages)
     reads = drawn_reads(rng, 40, 6, 2)
     config = policy("exact", capacity, half_life_s=None)
-    plain = PlainMixtureCache(
-        stored, network, config, exact_online, (COUNTERS, AGES, ETA, (PRIOR, HALVED, OCTAVES))
-    )
+    plain = PlainMixtureCache(stored, network, config, exact_online, (COUNTERS, AGES, ETA, RETURNS))
     expected = [plain.read(*read) for read in zip(*reads, strict=True)]
     found = replay(reads, stored, network, config)
     np.testing.assert_array_equal(found.hit_chunks, [hits for _, hits in expected])
