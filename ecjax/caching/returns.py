@@ -9,9 +9,9 @@ burst long ago from as many reads far apart), and the octave of the age, in read
 
     f = (Q f_0 + reads that came) / (Q + reads expected),     f_0 = (P + came) / (P + expected) of the kind, all gaps.
 
-Where the mixture is right, as with Zipf's law, both are 1, and P = 100 and Q = 15 reads hold them there. Sums are
-halved every ``HALVED`` reads. With h(a), the mean rate of the mixture in octave a times f, the rate of an item is that of the
-mixture, times f, times
+Where the mixture is right, as with Zipf's law, both are 1, and P = 100 and Q = 15 reads hold them there. Sums
+are halved every ``HALVED`` reads. With h(a), the mean rate of the mixture in octave a times f, the rate of an
+item is that of the mixture, times f, times
 
     max_b [probability of a read in octaves a to b] / [mean time until then, or until b ends] / h(a),
 
