@@ -7,18 +7,21 @@ than soon. So the reads of a kind that came are held against those that the mixt
 the number of reads, the gap between the last two (five classes of three octaves: the counters do not tell a
 burst long ago from as many reads far apart), and the octave of the age, in reads. The mixture is right by the factor
 
-    f = (Q f_0 + reads that came) / (Q + reads expected),     f_0 = (P + came) / (P + expected) of the kind, all gaps.
+    f = (Q f_0 + c) / (Q + x),     f_0 = (P + came) / (P + expected) of the kind, all gaps,
 
-Where the mixture is right, as with Zipf's law, both are 1, and P = 100 and Q = 15 reads hold them there. Sums
-are halved every ``HALVED`` reads. With h(a), the mean rate of the mixture in octave a times f, the rate of an
-item is that of the mixture, times f, times
+with x the reads of the kind that were expected, and c those that came, moved towards f_0 x by ``DOUBT`` standard
+errors, sqrt(f_0 x + Q), as far as that: of the many kinds some are off by chance. Where the mixture is right, as with
+Zipf's law, both factors are 1, and P = 100 and Q = 15 reads hold them there. Sums are halved every ``HALVED`` reads.
 
-    max_b [probability of a read in octaves a to b] / [mean time until then, or until b ends] / h(a),
+With q(a) the mean rate of the mixture in octave a and h(a) = f q(a), the rate of an item is that of the mixture, times
+the larger of f and
 
-what room for the item gains per read if it is let go at the best time (an index as Gittins's; rates of later octaves
-less ``DOUBT`` standard errors). It is 1 where rates fall
-with age. In a loop they rise: the item that was just read comes last of all, and to keep some items for a whole
-round, whichever, is better than to keep the latest.
+    max_b [probability of a read in octaves a to b] / [mean time until then, or until b ends] / q(a),
+
+what room for the item gains per read if it is let go at the best time (an index as Gittins's; rates h of later octaves
+less ``DOUBT`` standard errors, for the largest of several is too large by chance). Where rates fall with age f is the
+larger. In a loop they rise: the item that was just read comes last of all, and to keep some items for a whole round,
+whichever, is better than to keep the latest.
 
 What the mixture expects of all items of a kind is sampled: at every read one item of the latest 2^15 reads, at a
 uniform age within an octave, the octaves in turn, and one of all items known, which counts where it was read before
@@ -37,8 +40,8 @@ OCTAVES = 15  # of ages that are sampled by themselves
 RECENT = 1 << OCTAVES  # reads that are remembered
 HALVED = 16384  # reads
 PRIOR, PRIOR_OF_GAPS = 100.0, 15.0  # P and Q, reads
-DOUBT = 0.5  # standard errors that later rates are lowered by: the largest of several is too large by chance
-WEIGHED = 256  # reads after which factors are taken anew; divides HALVED
+DOUBT = 2.0  # standard errors that are taken for chance
+LOOKED = 64  # reads after which one looks ahead anew
 _NUMBERS, _GAPS, _AGES = 6, 5, 32  # octaves that are told apart, and classes of gaps
 _GAP_OCTAVES = 3  # of a class
 _VANISHED = 1e-200  # rates that are as none
@@ -54,8 +57,8 @@ class Returns(NamedTuple):
     came: np.ndarray  # (E, numbers, gaps, ages) reads of items of the kind
     expected: np.ndarray  # (E, numbers, gaps, ages) by the mixture
     exposed: np.ndarray  # (E, numbers, gaps, ages) items of the kind, summed over reads
-    factor: np.ndarray  # (E, numbers, gaps, ages) of the rate of an item by the mixture
-    hazard: np.ndarray  # (2, ages) h, and the largest of all later ones; of ``_weigh_kinds`` only
+    ahead: np.ndarray  # (E, numbers, gaps, ages) the second factor; 0 where the first is the larger
+    hazard: np.ndarray  # (2, ages) h, and the largest of all later ones; of ``_look_ahead`` only
 
 
 def begin_returns(edges: int, items: int) -> Returns:
@@ -68,7 +71,7 @@ def begin_returns(edges: int, items: int) -> Returns:
         came=np.zeros(kinds),
         expected=np.zeros(kinds),
         exposed=np.zeros(kinds),
-        factor=np.ones(kinds),
+        ahead=np.zeros(kinds),
         hazard=np.zeros((2, _AGES)),
     )
 
@@ -103,7 +106,24 @@ def rate(experts, returns, e, m):
     if expected == 0.0:
         return 0.0
     n, g, a = _kind_of(experts, e, m)
-    return expected * returns.factor[e, n, g, a]
+    return expected * max(_right_by(returns, e, n, g, a), returns.ahead[e, n, g, a])
+
+
+@njit(error_model="numpy")
+def _right_by(returns, e, n, g, a):
+    """Factor by which the mixture is right about items of a kind."""
+    came, expected = returns.came, returns.expected
+    all_came, all_expected = PRIOR, PRIOR
+    for gap in range(_GAPS):
+        all_came += came[e, n, gap, a]
+        all_expected += expected[e, n, gap, a]
+    of_all = all_came / all_expected
+    by_all = of_all * expected[e, n, g, a]
+    off = came[e, n, g, a] - by_all
+    doubt = DOUBT * math.sqrt(by_all + PRIOR_OF_GAPS)
+    if abs(off) <= doubt:
+        return of_all
+    return of_all + (off - math.copysign(doubt, off)) / (PRIOR_OF_GAPS + expected[e, n, g, a])
 
 
 @njit(error_model="numpy")
@@ -137,8 +157,12 @@ def count_return(experts, returns, e, m):
         other = order[e, int(share * known[e])]
         if memory[e, other, NUMBER] > 0.0 and clock - memory[e, other, LAST] >= RECENT - 1:
             _expect(experts, returns, e, other, known[e])
-        if clock % WEIGHED == 0:
-            _weigh_kinds(returns, e, 0.5 if clock % HALVED == 0 else 1.0)
+        if clock % LOOKED == 0:
+            for n in range(_NUMBERS):
+                for g in range(_GAPS):
+                    _look_ahead(returns, e, n, g)
+        if clock % HALVED == 0:
+            _halve(returns, e)
     recent[e, (clock + 1) & (RECENT - 1)] = m
 
 
@@ -151,42 +175,33 @@ def _expect(experts, returns, e, m, items):
 
 
 @njit(error_model="numpy")
-def _weigh_kinds(returns, e, left):
-    """Take factors anew by the sums so far, of which ``left`` is then remembered."""
-    came, expected, exposed, factor = returns.came, returns.expected, returns.exposed, returns.factor
+def _halve(returns, e):
+    """Forget half of the sums, in loops: of slices Numba compiles the text of an error message, too."""
+    came, expected, exposed = returns.came, returns.expected, returns.exposed
     for n in range(_NUMBERS):
-        for a in range(_AGES):
-            all_came = all_expected = 0.0
-            for g in range(_GAPS):
-                all_came += came[e, n, g, a]
-                all_expected += expected[e, n, g, a]
-            of_all = (PRIOR + all_came) / (PRIOR + all_expected)
-            for g in range(_GAPS):
-                held = PRIOR_OF_GAPS * of_all + came[e, n, g, a]
-                factor[e, n, g, a] = held / (PRIOR_OF_GAPS + expected[e, n, g, a])
         for g in range(_GAPS):
-            _look_ahead(returns, e, n, g)
             for a in range(_AGES):
-                came[e, n, g, a] *= left
-                expected[e, n, g, a] *= left
-                exposed[e, n, g, a] *= left
+                came[e, n, g, a] *= 0.5
+                expected[e, n, g, a] *= 0.5
+                exposed[e, n, g, a] *= 0.5
 
 
 @njit(error_model="numpy")
 def _look_ahead(returns, e, n, g):
-    """Raise the factors of ages at which an item is worth keeping for later ones.
+    """Find the ages at which items of so many reads and such a gap are worth keeping for later ones.
 
     An octave of which no item was drawn ends the view: nothing is known of what comes then.
     """
     came, expected, exposed = returns.came, returns.expected, returns.exposed
-    factor, hazard = returns.factor, returns.hazard
+    ahead, hazard = returns.ahead, returns.hazard
     later = 0.0
     for a in range(_AGES - 1, -1, -1):
         hazard[0, a], hazard[1, a] = 0.0, later
         if exposed[e, n, g, a] > 0.0:
-            hazard[0, a] = expected[e, n, g, a] / exposed[e, n, g, a] * factor[e, n, g, a]
+            hazard[0, a] = expected[e, n, g, a] / exposed[e, n, g, a] * _right_by(returns, e, n, g, a)
         later = max(later, hazard[0, a]) if hazard[0, a] > _VANISHED else 0.0
     for a in range(_AGES):
+        ahead[e, n, g, a] = 0.0
         best = hazard[0, a]
         if best <= _VANISHED or hazard[1, a] <= best:
             continue
@@ -195,14 +210,16 @@ def _look_ahead(returns, e, n, g):
         while hazard[0, b] > _VANISHED:
             held = hazard[0, b]
             if b > a:
-                held *= 1.0 - DOUBT / math.sqrt(1.0 + came[e, n, g, b])
+                held *= max(0.0, 1.0 - DOUBT / math.sqrt(1.0 + came[e, n, g, b]))
             read = -kept * math.expm1(-held * length)
             kept -= read
             hits += read
-            reads += read / held
-            best = max(best, hits / reads)
+            reads += read / held if held > 0.0 else kept * length
+            if b > a:
+                best = max(best, hits / reads)
             if hazard[1, b] <= best:
                 break
             b += 1
             length = 2.0**b
-        factor[e, n, g, a] *= best / hazard[0, a]
+        if best > hazard[0, a]:
+            ahead[e, n, g, a] = best * exposed[e, n, g, a] / expected[e, n, g, a]

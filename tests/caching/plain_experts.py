@@ -48,12 +48,12 @@ class PlainExperts:
 class PlainReturns:
     """Reads that came beside those expected, by kinds of items, on top of the mixture."""
 
-    def __init__(self, experts, priors, doubt, weighed, halved, octaves):
+    def __init__(self, experts, priors, doubt, looked, halved, octaves):
         self.experts, self.priors, self.doubt = experts, priors, doubt
-        self.weighed, self.halved, self.octaves = weighed, halved, octaves
+        self.looked, self.halved, self.octaves = looked, halved, octaves
         self.number, self.gap, self.known = Counter(), Counter(), []
         self.came, self.expected, self.exposed = Counter(), Counter(), Counter()
-        self.factor = {}
+        self.ahead = {}
 
     def age(self, item):
         """Reads since the last one of an item; 0 right after it."""
@@ -66,7 +66,8 @@ class PlainReturns:
     def rate(self, item):
         if not self.number[item]:
             return 0.0
-        return self.experts.probability(item) * self.factor.get(self.kind(item), 1.0)
+        kind = self.kind(item)
+        return self.experts.probability(item) * max(self.right_by(kind), self.ahead.get(kind, 0.0))
 
     def right_by(self, kind):
         """Reads that came over those expected: of a kind, held to those of all gaps, and these to 1."""
@@ -75,10 +76,14 @@ class PlainReturns:
         of_all = (prior + sum(self.came[one] for one in all_gaps)) / (
             prior + sum(self.expected[one] for one in all_gaps)
         )
-        return (prior_of_gaps * of_all + self.came[kind]) / (prior_of_gaps + self.expected[kind])
+        by_all = of_all * self.expected[kind]
+        error = self.doubt * (by_all + prior_of_gaps) ** 0.5
+        # the nearest to what all gaps tell of what came, more or less the error
+        came = min(max(by_all, self.came[kind] - error), self.came[kind] + error)
+        return (prior_of_gaps * of_all + came) / (prior_of_gaps + self.expected[kind])
 
     def worth(self, kind):
-        """Reads per read of room for an item of a kind: the most of all octaves until which it may be kept."""
+        """Reads per read of room for an item of a kind, over those the mixture expects; 0 if best let go now."""
         n, g, first = kind
         found, still_there, hits, room = [], 1.0, 0.0, 0.0
         for a in range(first, 40):
@@ -87,14 +92,14 @@ class PlainReturns:
             hazard = self.expected[n, g, a] / self.exposed[n, g, a] * self.right_by((n, g, a))
             length = 2**a
             if a == first:
-                length, now = 2**a / 2, hazard
+                length, now, mean = 2**a / 2, hazard, self.expected[kind] / self.exposed[kind]
             else:
-                hazard *= 1 - self.doubt / (1 + self.came[n, g, a]) ** 0.5
+                hazard *= max(0, 1 - self.doubt / (1 + self.came[n, g, a]) ** 0.5)
             hits += still_there * (1 - math.exp(-hazard * length))
-            room += still_there * (1 - math.exp(-hazard * length)) / hazard
+            room += still_there * ((1 - math.exp(-hazard * length)) / hazard if hazard else length)
             still_there *= math.exp(-hazard * length)
             found.append(hits / room)
-        return max(1.0, max(found) / now) if found else 1.0
+        return max(found) / mean if found and max(found) > (1 + 1e-12) * now else 0.0
 
     def read(self, item):
         clock = len(self.experts.reads)
@@ -111,9 +116,9 @@ class PlainReturns:
             other = self.known[int(share * len(self.known))]
             if self.number[other] and self.age(other) >= 2**self.octaves - 1:
                 self.expect(other, len(self.known))
-            if clock % self.weighed == 0:
+            if clock % self.looked == 0:
                 kinds = [(n, g, a) for n in range(6) for g in range(5) for a in range(20)]
-                self.factor = {kind: self.right_by(kind) * self.worth(kind) for kind in kinds}
+                self.ahead = {kind: self.worth(kind) for kind in kinds}
             if clock % self.halved == 0:
                 for sums in (self.came, self.expected, self.exposed):
                     for kind in sums:

@@ -19,10 +19,10 @@ from ecjax.caching.replay import replay
 from ecjax.caching.returns import (
     DOUBT,
     HALVED,
+    LOOKED,
     OCTAVES,
     PRIOR,
     PRIOR_OF_GAPS,
-    WEIGHED,
     begin_returns,
     count_return,
     rate,
@@ -33,7 +33,7 @@ VECTORS = json.loads((Path(__file__).parent / "experts.json").read_text())["cach
 CHUNK_S = np.array([[0.98, 0.69, 0.52, 0.21]])  # of the four chunks of an item
 PEERS = ("lru", "lfu", "arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf")
 NONE = np.zeros(0)
-RETURNS = ((PRIOR, PRIOR_OF_GAPS), DOUBT, WEIGHED, HALVED, OCTAVES)
+RETURNS = ((PRIOR, PRIOR_OF_GAPS), DOUBT, LOOKED, HALVED, OCTAVES)
 FOUR = Network(CHUNK_S, 0.0, 0.001, 0.03, NONE.astype(np.int64), NONE, NONE)
 
 
