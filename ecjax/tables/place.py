@@ -32,13 +32,17 @@ class Place:
         ids = [c.name for c in INPUTS[self.name] if c.kind == ID and c.required]
         return ids[0] if ids and ids[0] in self.table.column_names else None
 
+    def number(self, row: int) -> int:
+        """The number of a row in the whole table, 0-based."""
+        return self.before + row
+
     def error(self, message: str, *, column: str | None = None, row: int | None = None) -> UserError:
         """The error to raise: table, file, column, 0-based row and the row's id, then ``message``."""
         parts = [self.text]
         if column is not None:
             parts.append(f"column {column}")
         if row is not None:
-            label = f"row {self.before + row}"
+            label = f"row {self.number(row)}"
             if self.id_column not in (None, column):
                 name = self.table.column(self.id_column)[row].as_py()
                 label += f" ({self.id_column} {displayed(repr(name), CELL)})"

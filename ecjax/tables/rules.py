@@ -260,18 +260,28 @@ def check_requests(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     raise place.error(message, column="arrival_s", row=row + 1)
 
 
-def operations(column: pa.ChunkedArray, place: Place) -> pa.ChunkedArray:
-    """The ``op`` column as "read" or "write"; r, w, get and put are understood, in any case.
+def is_operation(word: str) -> bool:
+    """Whether a word of the ``op`` column is understood: read, r, get, write, w or put, in any case."""
+    return word.strip().lower() in _OPERATIONS
+
+
+def operations(column: pa.ChunkedArray, place: Place, more: str = "") -> pa.ChunkedArray:
+    """The ``op`` column as "read" or "write"; see ``is_operation``.
+
+    Args:
+        column: words.
+        place: of the column.
+        more: what the message for another word says of others.
 
     Raises:
         UserError: another word.
     """
     distinct = pc.unique(column).to_pylist()
     for word in distinct:
-        if word.strip().lower() not in _OPERATIONS:
+        if not is_operation(word):
             row = pc.index(column, pa.scalar(word, pa.string())).as_py()
             raise place.error(
-                f"found {word!r}; allowed: read or write (r, w, get, put)", column="op", row=row
+                f"found {word!r}; allowed: read or write (r, w, get, put){more}", column="op", row=row
             )
     encoded = pc.dictionary_encode(column).combine_chunks()
     words = pa.array([_OPERATIONS[w.as_py().strip().lower()] for w in encoded.dictionary], pa.string())

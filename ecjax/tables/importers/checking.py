@@ -1,6 +1,7 @@
 """Check and convert the record batches of a requests table as they stream by."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -21,6 +22,10 @@ WORDS = pa.array(["read", "write"])
 COLUMNS = {column.name: column for column in REQUESTS}
 _OPTIONAL = ("node_id", "start_s", "finish_s")
 _ROUNDINGS = 4  # units in the last place
+ROW = (
+    "row"  # a column beside those of ``requests``: the number of each row in the log, where some are left out
+)
+_OTHER_WORDS = "; of other words, columns= takes op_read, op_write and, to leave them out, op_other"
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
@@ -34,8 +39,19 @@ class RowError(UserError):
     row: int = 0
 
 
+@dataclass(frozen=True)
 class BatchPlace(Place):
-    """A place in a table that is read in batches: rows are counted from the table's first."""
+    """A place in a table that is read in batches: rows are counted from the table's first.
+
+    Attributes:
+        numbers: of the rows in the log (n,), where some are left out.
+    """
+
+    numbers: np.ndarray | None = None
+
+    def number(self, row: int) -> int:
+        """As ``Place.number``."""
+        return super().number(row) if self.numbers is None else int(self.numbers[row])
 
     def error(self, message: str, *, column: str | None = None, row: int | None = None) -> UserError:
         """As ``Place.error``; a ``RowError`` where there is a row."""
@@ -86,7 +102,7 @@ class Checker:
             self._origin = arrivals[0].as_py() or 0
 
     def _place(self, batch: pa.RecordBatch, before: int) -> BatchPlace:
-        return place_of(batch, self._source, before)
+        return place_of(batch, self._source, before, _numbers_of(batch))
 
     def rows(self, batches: Iterable[pa.RecordBatch], before: int = 0) -> Iterator[pa.RecordBatch]:
         """Batches with canonical types; ``before`` rows come before them.
@@ -94,13 +110,20 @@ class Checker:
         Raises:
             UserError: naming column and row, after the rows before it; of several mistakes the one in the first row.
         """
+        for checked, _ in self._rows(batches, before):
+            yield checked
+
+    def _rows(
+        self, batches: Iterable[pa.RecordBatch], before: int
+    ) -> Iterator[tuple[pa.RecordBatch, np.ndarray | None]]:
+        """As ``rows``, with the numbers of the rows where some are left out."""
         for batch in batches:
             try:
                 checked, mistake = self._check(batch, before), None
             except RowError as error:
                 checked, mistake = self._sound(batch, before, error)
             if checked is not None:
-                yield checked
+                yield checked, _numbers_of(batch)
             if mistake is not None:
                 raise mistake
             before += batch.num_rows
@@ -112,7 +135,7 @@ class Checker:
             UserError: also where a row is out of order.
         """
         last = -np.inf
-        for batch in self.rows(batches, before):
+        for batch, numbers in self._rows(batches, before):
             arrivals = batch.column("arrival_s").to_numpy()
             falls = np.flatnonzero(np.diff(arrivals, prepend=last) < 0)
             if falls.size:
@@ -120,7 +143,8 @@ class Checker:
                 if row:
                     yield batch.slice(0, row)
                 previous = arrivals[row - 1] if row else last
-                raise out_of_order(arrivals[row], previous, self._place(batch, before), row)
+                place = place_of(batch, self._source, before, numbers)
+                raise out_of_order(arrivals[row], previous, place, row)
             last, before = arrivals[-1], before + batch.num_rows
             yield batch
 
@@ -198,7 +222,7 @@ def _operations(values: pa.ChunkedArray, place: BatchPlace) -> pa.Array:
     try:
         words = operations(pa.chunked_array([encoded.dictionary]), place)
     except UserError:
-        operations(values, place)  # raises, with the row
+        operations(values, place, _OTHER_WORDS)  # raises, with the row
         raise
     codes = np.array([word == "write" for word in words.to_pylist()], np.int8)
     return pa.DictionaryArray.from_arrays(pa.array(codes[encoded.indices.to_numpy()]), WORDS)
@@ -256,9 +280,15 @@ def _check_times(arrays: dict[str, pa.Array], place: BatchPlace) -> None:
                 raise place.error(message, column=later, row=row)
 
 
-def place_of(batch: pa.RecordBatch, source: str, before: int) -> BatchPlace:
-    """Place of a batch that ``before`` rows come before."""
-    return BatchPlace(pa.table(batch), "requests", source, before)
+def place_of(
+    batch: pa.RecordBatch, source: str, before: int, numbers: np.ndarray | None = None
+) -> BatchPlace:
+    """Place of a batch that ``before`` rows come before, or whose rows have these numbers."""
+    return BatchPlace(pa.table(batch), "requests", source, before, numbers)
+
+
+def _numbers_of(batch: pa.RecordBatch) -> np.ndarray | None:
+    return batch.column(ROW).to_numpy() if ROW in batch.schema.names else None
 
 
 def out_of_order(arrival: float, previous: float, place: BatchPlace, row: int) -> UserError:

@@ -9,12 +9,15 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.formats import IPC, PARQUET
-from ecjax.tables.importers.mapping import SCALED, SOJOURN_COLUMN, TIMES, Mapped, parse_mapping
+from ecjax.tables.importers.checking import ROW
+from ecjax.tables.importers.mapping import OTHER, SCALED, SOJOURN_COLUMN, TIMES, Mapped, parse_mapping
+from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
 from ecjax.tables.importers.table import Reading, refuse_extents, trace_of_batches
 from ecjax.tables.importers.text import csv_batches
 from ecjax.tables.importers.trace import Head, Source, Trace
 from ecjax.tables.read import open_batches
+from ecjax.tables.rules import is_operation
 from ecjax.tables.schemas import ID, REQUESTS
 from ecjax.tables.times import LATEST_S, clock_unit
 
@@ -27,10 +30,11 @@ class ColumnImporter:
     """Reads a log whose columns have other names and units than ours.
 
     The mapping gives the log's column for ours: ``{arrival_s: ts_ms, arrival_s_scale: 0.001, file_id: key, bytes: size,
-    op: method, op_read: [GET, HEAD], op_write: [PUT]}``. ``arrival_s``, ``file_id`` and ``bytes`` are needed; the other
+    op: method, op_read: [GET], op_write: [PUT]}``. ``arrival_s``, ``file_id`` and ``bytes`` are needed; the other
     columns of the ``requests`` table are optional, and so is ``sojourn_s``, a response time that gives ``finish_s``.
     ``NAME_scale`` is the factor from the log's unit to seconds or bytes; ``op_read`` and ``op_write`` are the words
-    that the log has for them. Columns given as numbers, from 0, are those of a CSV file without a header. Timestamps
+    that the log has for them, and rows with a word of ``op_other`` (``any``: none of these) are counted and left out,
+    whatever else they hold. Columns given as numbers, from 0, are those of a CSV file without a header. Timestamps
     need no scale.
 
     Loses: without ``op`` all accesses count as reads; without ``request_id`` each row is a request of its own. Times
@@ -59,6 +63,7 @@ class ColumnImporter:
         if "node_id" in mapped.columns and "request_id" not in mapped.columns:
             loses.append("Requests have no ids: each row counts as a request of its own.")
         path = str(source.path)
+        tally = Tally(0) if mapped.leaves_out else None
 
         def pieces(count: int) -> list[tuple[RowGroups, Reading]]:
             origin = _origin(next(batches()), mapped, path)
@@ -68,10 +73,12 @@ class ColumnImporter:
         return trace_of_batches(
             source,
             self.name,
-            lambda: _renamed(batches(), mapped, path),
+            lambda: _renamed(batches(), mapped, path, tally=tally),
             tuple(loses),
-            rows,
-            pieces if is_parquet(source.path) else None,
+            rows if tally is None else None,
+            # what is left out is counted here
+            pieces if is_parquet(source.path) and tally is None else None,
+            tally,
         )
 
 
@@ -132,9 +139,19 @@ def _renamed(
     source: str,
     origin: float | None = None,
     before: int = 0,
+    tally: Tally | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Batches with our columns; the origin of their clock is that of the first one where it is not given."""
+    if tally is not None:
+        tally.begin()
     for batch in batches:
+        numbers = pa.array(np.arange(before, before + batch.num_rows))
+        before += batch.num_rows
+        if tally is not None:
+            kept = _kept(batch, mapped, tally)
+            batch, numbers = batch.filter(kept), numbers.filter(kept)
+        if not batch.num_rows:
+            continue
         clocks = {name: _clock(batch, name, mapped, source) for name in TIMES if name in mapped.columns}
         if origin is None:
             origin = _origin(batch, mapped, source)
@@ -144,7 +161,7 @@ def _renamed(
             if name in mapped.columns
         }
         if "node_id" in mapped.columns and "request_id" not in mapped.columns:
-            arrays["request_id"] = pa.array(np.arange(before, before + batch.num_rows))
+            arrays["request_id"] = numbers
         scale = clocks["arrival_s"][1]
         for name, (values, own_scale) in clocks.items():
             arrays[name] = _since(values, own_scale, origin, scale)
@@ -152,7 +169,8 @@ def _renamed(
         if SOJOURN_COLUMN in mapped.columns:
             arrays["finish_s"] = pc.add(arrays["arrival_s"], _scaled(batch, SOJOURN_COLUMN, mapped, source))
         arrays["op"] = _operations(batch, mapped)
-        before += batch.num_rows
+        if tally is not None:
+            arrays[ROW] = numbers
         yield pa.record_batch(arrays)
 
 
@@ -213,14 +231,39 @@ def _operations(batch: pa.RecordBatch, mapped: Mapped) -> pa.Array:
     if "op" not in mapped.columns:
         return pa.array(["read"]).take(pa.array(np.zeros(batch.num_rows, np.int64)))
     values = batch.column(mapped.columns["op"])
-    if not mapped.words or pa.types.is_nested(values.type):
+    encoded = _encoded(values) if mapped.words else None
+    if encoded is None:
         return values
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    # words of any type of text, or numbers
-    encoded = values.cast(pa.string()).dictionary_encode()
     words = [mapped.words.get(word, word) for word in encoded.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(words, pa.string())).cast(pa.string())
+
+
+def _encoded(values: pa.Array) -> pa.DictionaryArray | None:
+    """Words of any type of text, or numbers, as a dictionary of text; None of what is neither."""
+    if pa.types.is_nested(values.type):
+        return None
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return values.cast(pa.string()).dictionary_encode()
+
+
+def _kept(batch: pa.RecordBatch, mapped: Mapped, tally: Tally) -> pa.Array:
+    """Whether each row counts as an access; the others are counted. An empty cell is for the checks."""
+    tally.lines += batch.num_rows
+    encoded = _encoded(batch.column(mapped.columns["op"]))
+    if encoded is None:
+        return pa.array(np.ones(batch.num_rows, bool))
+    words = encoded.dictionary.to_pylist()
+    others = [_is_other(word, mapped) for word in words]
+    left_out = pc.fill_null(pa.array(others, pa.bool_()).take(encoded.indices), False)
+    counts = pc.value_counts(encoded.indices.filter(left_out))
+    tally.others.update({words[each["values"]]: each["counts"] for each in counts.to_pylist()})
+    return pc.invert(left_out)
+
+
+def _is_other(word: str, mapped: Mapped) -> bool:
+    kind = mapped.words.get(word)
+    return kind == OTHER or (kind is None and mapped.any_other and not is_operation(word))
 
 
 COLUMN_MAPPING = ColumnImporter()

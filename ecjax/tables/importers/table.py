@@ -9,6 +9,7 @@ from ecjax.errors import UserError
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.importers.checking import COLUMNS, Checker, checked
 from ecjax.tables.importers.clock import clock_resolution
+from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
 from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Piece, Source, Trace
 from ecjax.tables.near_names import check_names
@@ -84,6 +85,7 @@ def trace_of_batches(
     loses: tuple[str, ...],
     rows: int | None,
     pieces: Callable[[int], list[tuple[RowGroups, Reading]]] | None = None,
+    tally: Tally | None = None,
 ) -> Trace:
     """Trace of batches that have the columns of the ``requests`` table, yet to be checked.
 
@@ -95,12 +97,18 @@ def trace_of_batches(
         rows: number of rows, where known.
         pieces: cuts the batches into a number of parts or fewer: row groups, and what starts reading them as
             ``batches`` would, which can be pickled. None where they cannot be cut.
+        tally: what ``batches`` leaves out; None: nothing.
 
     Raises:
         UserError: there are no rows, or the first batch is malformed.
     """
     path = str(source.path)
     first = next(batches(), None)
+    if first is None and tally is not None and tally.others:
+        raise UserError(
+            f"{path}: found no access that reads or writes an object among {tally.lines:,} rows; allowed: at least "
+            "one that columns= does not leave out"
+        )
     if first is None:
         raise UserError(f"requests table ({path}): found no rows; allowed: at least one")
     checker = Checker(path, first)
@@ -139,6 +147,7 @@ def trace_of_batches(
         fingerprint=trace_fingerprint(source.path),
         rows=rows,
         cut=None if pieces is None or source.sort else cut_checked,
+        tally=tally,
     )
 
 

@@ -99,6 +99,62 @@ def test_words_for_operations_of_any_type(tmp_path, operations):
     assert found["op"].tolist() == ["read", "write", "read"]
 
 
+def log_of_methods(folder, form, count, accesses):
+    """A log of ``count`` rows, row i at i s, of which those at ``accesses`` read or write; others lack a size."""
+    words = np.where(np.arange(count) % 3, "HEAD", "DELETE").astype(object)
+    words[accesses] = [("GET", "PUT")[i % 2] for i in range(len(accesses))]
+    size = np.full(count, np.nan)
+    size[accesses] = 7
+    frame = pd.DataFrame({"t": np.arange(count), "f": "a", "b": size, "m": words, "n": "x"})
+    path = folder / f"log.{form}"
+    frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
+    return path, dict(frame["m"].value_counts().drop(["GET", "PUT"]))
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("others", ["any", ["HEAD", "DELETE"]])
+def test_other_operations_are_counted_and_left_out(tmp_path, form, others):
+    """Also where the first accesses come after more rows than a batch has."""
+    accesses = [400_000, 400_002, 400_003, 400_009]
+    path, counts = log_of_methods(tmp_path, form, 400_010, accesses)
+    words = {"op": "m", "op_read": "GET", "op_write": "PUT", "op_other": others, "node_id": "n"}
+    trace, found = read(path, **words)
+    assert found["request_id"].tolist() == accesses and set(found["bytes"]) == {7.0}
+    assert found["arrival_s"].tolist() == [0, 2, 3, 9]  # since the first access
+    assert found["op"].tolist() == ["read", "write"] * 2 and list(found.columns) == list(trace.schema.names)
+    assert trace.tally.others == counts and trace.rows is None and trace.pieces(4) is None
+    assert len(list(trace.batches())) and trace.tally.others == counts  # begun anew
+    [sentence] = trace.tally.notices()
+    assert sentence == (
+        f"400,006 lines read or write no object and are left out: {counts['HEAD']:,} HEAD, {counts['DELETE']:,} DELETE."
+    )
+
+
+def test_words_that_are_understood_are_no_others(tmp_path):
+    rows = "0,a,5,get\n1,a,5,Write\n2,a,5,list\n3,a,5,any\n4,a,5,LOAD\n"
+    (tmp_path / "a.csv").write_text(f"t,f,b,m\n{rows}")
+    trace, found = read(tmp_path / "a.csv", op="m", op_read=["LOAD"], op_other="any")
+    assert found["op"].tolist() == ["read", "write", "read"] and trace.tally.others == {"list": 1, "any": 1}
+    trace, found = read(tmp_path / "a.csv", op="m", op_read=["LOAD"], op_other=["any", "list", "get"])
+    assert found["op"].tolist() == ["write", "read"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("4,a,5,", "column op, row 4.*empty cell"),
+        ("4,a,-1,GET", "column bytes, row 4"),
+        ("0,a,5,GET", "arrival_s, row 4.*after"),
+    ],
+)
+def test_mistakes_after_rows_that_are_left_out_have_the_number_of_their_row(tmp_path, row, message):
+    (tmp_path / "a.csv").write_text(
+        f"t,f,b,m\n0,a,5,HEAD\n1,a,5,GET\n2,,,HEAD\n3,a,5,GET\n{row}\n5,a,5,GET\n"
+    )
+    with pytest.raises(UserError, match=message):
+        read(tmp_path / "a.csv", op="m", op_other="any")
+
+
 WRONG = {
     "none": (None, "columns: missing; allowed: a mapping"),
     "key": (BASE | {"when": "t"}, "columns: found 'when'; allowed: request_id, arrival_s"),
@@ -106,13 +162,22 @@ WRONG = {
     "absent": (BASE | {"bytes": "size"}, "missing columns: size; found: t, f, b, s"),
     "scale": (BASE | {"arrival_s_scale": -1}, "found arrival_s_scale=-1; allowed: numbers > 0"),
     "scale alone": (BASE | {"start_s_scale": 2}, "found start_s_scale without start_s"),
-    "words alone": (BASE | {"op_read": "GET"}, "op_read or op_write without op"),
+    "words alone": (BASE | {"op_read": "GET"}, "op_read, op_write or op_other without op"),
+    "others alone": (BASE | {"op_other": "any"}, "op_read, op_write or op_other without op"),
+    "word twice": (BASE | {"op": "s", "op_read": "x", "op_other": ["y", "x"]}, "'x' in op_read and op_other"),
     "two ends": (BASE | {"finish_s": "t", "sojourn_s": "b"}, "finish_s and sojourn_s; allowed: one"),
     "mixed": (BASE | {"bytes": 2}, "found names and numbers"),
     "kind": (BASE | {"bytes": ["b"]}, r"found bytes=\['b'\]; allowed: a column's name"),
     "type": (BASE | {"bytes": "s"}, "found 'x'; allowed: double"),
     "time": (BASE | {"arrival_s": "s"}, r"column s \(arrival_s\): found type string; allowed: numbers"),
-    "op": (BASE | {"op": "s", "op_read": ["y"]}, "column op, row 0.*found 'x'; allowed: read or write"),
+    "op": (
+        BASE | {"op": "s", "op_read": ["y"]},
+        "column op, row 0.*found 'x'; allowed: read or write .*, to leave them out, op_other",
+    ),
+    "no access": (
+        BASE | {"op": "s", "op_other": "any"},
+        "found no access .* among 2 rows; allowed: at least one",
+    ),
 }
 
 
