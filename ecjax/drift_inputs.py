@@ -17,6 +17,7 @@ from ecjax.studies.spine.log_options import LogOptions
 from ecjax.studies.spine.logs import open_log
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
+from ecjax.tables.patterns import log_location
 from ecjax.tables.read import read_input
 from ecjax.tables.results import find_run, read_run
 from ecjax.tables.statistics.scan import scan
@@ -100,7 +101,7 @@ def log_of(path: str, form: str, planned: Planned) -> Log:
 
 def _analysed(path: str, form: str) -> tuple[pa.Table, pa.Table | None, float | None]:
     """The files and nodes tables of a log, and its span (s)."""
-    place = location(path)
+    place = log_location(path)
     if place.is_dir() and written_by(place) == "analyze":
         run_id = find_run(path, None, None, "analyze")["run_id"]
         tables = [read_run(path, name, run_id) for name in ("files", "traces")]

@@ -17,13 +17,17 @@ from ecjax.studies.spine.as_json import print_object
 from ecjax.studies.spine.printed import print_table
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location, publishing
+from ecjax.tables.patterns import log_location
 
 _SHOWN = 8  # rows of a quantity, those that changed most
 
 
 def is_log(text: str) -> bool:
     """Whether a word names an access log, or the folder of an analysis."""
-    place = location(text)
+    try:
+        place = log_location(text)
+    except UserError:
+        return False  # a pattern that nothing matches may be meant for a run
     if place.is_file():
         return True
     if not place.is_dir():

@@ -11,12 +11,11 @@ from ecjax.studies.adapt.options import AdaptOptions
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax adapt DELAYS``: a log of chunk accesses, a delays table or the folder of an ecjax analyze."""
-    from ecjax.tables.folder import location  # not for every command
+    from ecjax.tables.patterns import as_option, is_missing  # not for every command
 
-    if len(words) > 1 or not location(words[0]).exists():
-        raise UserError(f"found {' '.join(words)}; allowed: key=value, or one path: delays of chunk accesses")
-    escaped = words[0].replace("'", "\\'")
-    return [f"delays='{escaped}'"]
+    if is_missing(words):
+        raise UserError(f"found {words[0]}; allowed: key=value, or a path: delays of chunk accesses")
+    return [as_option("delays", words)]
 
 
 def run(cfg: DictConfig) -> int:

@@ -4,16 +4,15 @@ import sys
 
 from omegaconf import DictConfig
 
-from ecjax.errors import UserError
 from ecjax.hydra_run import options_from
 from ecjax.studies.analyze.options import AnalyzeOptions
 
 
 def bare_words(words: list[str]) -> list[str]:
-    """``ecjax analyze TRACE``."""
-    if len(words) > 1:
-        raise UserError(f"found {' '.join(words)}; allowed: one trace (a file, or a folder of files)")
-    return [f"trace={words[0]}"]
+    """``ecjax analyze TRACE ...``."""
+    from ecjax.tables.patterns import as_option  # not for every command
+
+    return [as_option("trace", words)]
 
 
 def run(cfg: DictConfig) -> int:

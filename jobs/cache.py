@@ -1,7 +1,6 @@
 """``ecjax cache``: chunks of erasure-coded items kept at edges, replayed under caching policies."""
 
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
@@ -12,10 +11,11 @@ from ecjax.studies.cache.options import CacheOptions
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax cache TRACE``: an access log."""
-    if len(words) > 1 or not Path(words[0]).exists():
-        raise UserError(f"found {' '.join(words)}; allowed: key=value, or one path: an access log")
-    escaped = words[0].replace("'", "\\'")
-    return [f"trace='{escaped}'"]
+    from ecjax.tables.patterns import as_option, is_missing  # not for every command
+
+    if is_missing(words):
+        raise UserError(f"found {words[0]}; allowed: key=value, or the path of an access log")
+    return [as_option("trace", words)]
 
 
 def run(cfg: DictConfig) -> int:

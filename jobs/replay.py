@@ -12,12 +12,14 @@ from ecjax.studies.replay.options import ReplayOptions
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax replay FOLDER``: the plans of ``ecjax optimize out=FOLDER``; ``ecjax replay LOG``: a trace."""
     from ecjax.tables.folder import location  # not for every command
+    from ecjax.tables.patterns import as_option, is_missing
 
-    if len(words) > 1 or not location(words[0]).exists():
+    plans = [word for word in words if (location(word) / "placements").is_dir()]
+    if is_missing(words) or (plans and len(words) > 1):
         raise UserError(
             f"found {' '.join(words)}; allowed: key=value, the folder of one ecjax optimize, or an access log"
         )
-    return [f"plan={words[0]}" if (location(words[0]) / "placements").is_dir() else f"trace={words[0]}"]
+    return [f"plan={words[0]}" if plans else as_option("trace", words)]
 
 
 def run(cfg: DictConfig) -> int:

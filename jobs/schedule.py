@@ -1,7 +1,6 @@
 """``ecjax schedule``: coflows on a fabric, replayed under schedulers and rules of source selection."""
 
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
@@ -12,9 +11,11 @@ from ecjax.studies.schedule.options import ScheduleOptions
 
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax schedule TRACE``: transfers, or an access log."""
-    if len(words) > 1 or not Path(words[0]).exists():
-        raise UserError(f"found {' '.join(words)}; allowed: key=value, or the path of one trace")
-    return [f"trace={words[0]}"]
+    from ecjax.tables.patterns import as_option, is_missing  # not for every command
+
+    if is_missing(words):
+        raise UserError(f"found {words[0]}; allowed: key=value, or the path of a trace")
+    return [as_option("trace", words)]
 
 
 def run(cfg: DictConfig) -> int:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
-from ecjax.tables.folder import location
 from ecjax.tables.formats import check_regular, user_errors, visible_files
-from ecjax.tables.remote import RemotePath
+from ecjax.tables.patterns import log_location
 from ecjax.tables.schemas import INPUTS
+from ecjax.tables.several import base_of
 
 
 def fingerprint(table: pa.Table, name: str | None = None) -> str:
@@ -74,23 +74,26 @@ _digests: dict[tuple[object, ...], str] = {}  # of files that were read, by path
 def trace_fingerprint(paths: str | Path | Iterable[str | Path], fresh: bool = True) -> str:
     """SHA-256 (hex) over the files of a trace: sorted relative names, sizes and content hashes.
 
-    Names are relative to a folder that is given, and bare for a file that is given, so that a trace may move.
+    Names are relative to a folder that is given, and bare for a file that is given, so that a trace may move. Those of
+    files that match a pattern are relative to the folder that all of them are in, as if that were given.
 
     Args:
-        paths: a file, a folder (names that begin with "." or "_" are ignored), or several of these.
+        paths: a file, a folder (names that begin with "." or "_" are ignored), a pattern of them
+            (``patterns.log_location``), or several of these.
         fresh: read all of them, also those that this process has read before and that look as they did.
 
     Raises:
         UserError: a path is missing or cannot be read.
     """
     entries = []
-    for path in map(location, [paths] if isinstance(paths, str | Path | RemotePath) else paths):
+    given = [paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths
+    for path in map(log_location, given):
         with user_errors(path):
             if not path.exists():
                 raise UserError(f"{path}: no such file or folder")
             check_regular(path)
             files = list(visible_files(path)) if path.is_dir() else [path]
-            root = path if path.is_dir() else path.parent
+            root = base_of(path)
         for file in files:
             with user_errors(file):
                 size, content = _content(file, fresh)

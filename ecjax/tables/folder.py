@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from ecjax.display import without_secrets
 from ecjax.errors import UserError
 from ecjax.tables.remote import RemotePath
+from ecjax.tables.several import Several
 
 _TEMPORARY, _LOCK = ".tmp", ".lock"
 _LOGS = "logs"  # where Hydra keeps what it was told of a sweep
@@ -57,7 +58,7 @@ def is_local(path: Path) -> bool:
 
 def absolute(path: Path) -> str:
     """The address that opens a path from anywhere on this machine; of an object store, secrets are part of it."""
-    return os.path.abspath(path) if is_local(path) else path.address  # type: ignore[attr-defined]
+    return path.address if isinstance(path, RemotePath | Several) else os.path.abspath(path)
 
 
 def public(path: Path) -> str:

@@ -14,6 +14,7 @@ from ecjax.errors import UserError
 from ecjax.tables import csv_files, seals
 from ecjax.tables.folder import is_local, is_visible
 from ecjax.tables.parquet_schemas import check_chunks, check_names
+from ecjax.tables.several import Several
 
 PARQUET = (".parquet",)
 IPC = (".arrow", ".feather", ".ipc")
@@ -60,7 +61,10 @@ def list_files(path: Path) -> list[Path]:
         if path.is_dir():
             files = parquet_files(path)
             if not files:
-                raise UserError(f"{path}: the folder holds no Parquet file (*.parquet)")
+                what = "none of the files is" if isinstance(path, Several) else "the folder holds no"
+                raise UserError(
+                    f"{path}: {what} Parquet{'' if isinstance(path, Several) else ' file'} (*.parquet)"
+                )
             return files
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
@@ -99,7 +103,12 @@ def parquet_files(folder: Path) -> list[Path]:
         UserError: as ``visible_files``, or a folder cannot be looked into.
     """
     with user_errors(folder):
-        return sorted(file for file in visible_files(folder) if file.name.lower().endswith(PARQUET))
+        files = sorted(visible_files(folder))
+    found = [file for file in files if file.name.lower().endswith(PARQUET)]
+    if isinstance(folder, Several) and 0 < len(found) < len(files):
+        other = next(file for file in files if file not in found)
+        raise UserError(f"{folder}: found {found[0]} and {other}; allowed: Parquet files, or none of these")
+    return found
 
 
 def visible_files(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
@@ -112,6 +121,9 @@ def visible_files(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
     Raises:
         UserError: one of them is a pipe or device, or a folder that links to one that it is in.
     """
+    if isinstance(folder, Several):
+        yield from folder.files
+        return
     real = os.path.realpath(folder) if is_local(folder) else str(folder)
     if real in above:
         raise UserError(f"{folder}: links to a folder that it is in; allowed: folders that end")

@@ -9,6 +9,7 @@ from ecjax.errors import UserError
 from ecjax.tables.datasets import dataset_files, read_file, written_by
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.folder import location, public
+from ecjax.tables.patterns import log_location
 from ecjax.tables.result_schemas import RUNS
 from ecjax.tables.schemas import INPUTS
 
@@ -54,7 +55,10 @@ def sources_text(options: Mapping[str, Any]) -> str:
 
 
 def _source(option: str, path: str) -> dict[str, str] | None:
-    place = location(path)
+    try:
+        place = log_location(path) if option in _LOGS else location(path)
+    except UserError:
+        return None
     if not _is_there(place):
         return None  # a word that is no path
     if place.is_dir() and written_by(place) is not None:

@@ -19,6 +19,7 @@ from ecjax.studies.spine.logs import open_reading
 from ecjax.tables import rules
 from ecjax.tables.folder import location
 from ecjax.tables.importers.detect import read_head
+from ecjax.tables.patterns import log_location
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results, read_run
 
@@ -75,7 +76,7 @@ def fingerprint_of(model: DelayModel) -> dict[str, Any]:
 def _read(word: str, options: AdaptOptions) -> list[Laws]:
     if word in BUILT_IN:
         return [Laws(word, dict.fromkeys(OPERATIONS, BUILT_IN[word]), "built in")]
-    path = location(word)
+    path = log_location(word)
     if not path.exists():
         raise UserError(f"delays: found {word!r}; allowed: {', '.join(DELAYS)}, or {PATHS}")
     if (path / "runs").is_dir():
@@ -104,7 +105,7 @@ def _of_table(path: str) -> list[Laws]:
 
 
 def _of_log(path: str, options: AdaptOptions) -> Laws:
-    name, laws, words = location(path).name, {}, []
+    name, laws, words = log_location(path).name, {}, []
     # extents are those of the trace: logs with service times have none
     trace = open_reading(reading_of(path, replace(options, extent_bytes=None)))
     for op, delays in task_delays(trace, options.seed).items():

@@ -13,10 +13,10 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.options import DELAYS, AdaptOptions
 from ecjax.studies.spine.logs import Reading, log_reading
-from ecjax.tables.folder import location
 from ecjax.tables.importers import FORMATS, Trace
 from ecjax.tables.importers.detect import read_head
 from ecjax.tables.importers.trace import SERVICE
+from ecjax.tables.patterns import log_location
 
 OPERATIONS = ("read", "write")
 _BLOCKS = ("cloudphysics", "msr")  # formats that need extents to have files
@@ -39,7 +39,7 @@ def reading_of(path: str, options: AdaptOptions) -> Reading:
     if values["extent_bytes"] is None and values["columns"] is None:
         format_ = values["format"]
         if format_ == "auto":
-            head = read_head(location(reading.path))
+            head = read_head(log_location(reading.path))
             format_ = next((name for name, importer in FORMATS.items() if importer.recognises(head)), "auto")
         if format_ in _BLOCKS:
             return replace(reading, options=values | {"extent_bytes": WHOLE})

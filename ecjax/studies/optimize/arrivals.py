@@ -11,8 +11,9 @@ from ecjax.planning.trace.steady import Steady, steady
 from ecjax.predict.logged import Logged
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.logs import ANALYZE, open_log
+from ecjax.studies.spine.sentences import word
 from ecjax.tables.datasets import written_by
-from ecjax.tables.folder import location
+from ecjax.tables.patterns import log_location
 from ecjax.tables.requests import requests
 from ecjax.tables.statistics.shrinkage import poisson_error, shrinkage_sentence, shrunk_rates
 from ecjax.traffic.bins import bin_arrivals, bin_width
@@ -78,11 +79,11 @@ def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:
     """
     if options.trace is None:
         return options
-    if not (place := location(options.trace)).is_dir() or written_by(place) != ANALYZE:
+    if not (place := log_location(options.trace)).is_dir() or written_by(place) != ANALYZE:
         if options.files is None and place.exists():  # a log that is missing is told when it is opened
             raise UserError(
                 f"trace={options.trace}: files=TABLE is missing, the files that the log reads; "
-                f"ecjax analyze {options.trace} out=OUT learns it, then trace=OUT has both"
+                f"ecjax analyze {word(options.trace)} out=OUT learns it, then trace=OUT has both"
             )
         return options
     folder = options.trace.rstrip("/")

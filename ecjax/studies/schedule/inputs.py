@@ -27,10 +27,10 @@ from ecjax.studies.spine.log_options import FORMATS as LOG_FORMATS
 from ecjax.studies.spine.logs import Reading, log_reading, open_reading
 from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
-from ecjax.tables.folder import location
 from ecjax.tables.importers import FORMATS
 from ecjax.tables.importers.coflow_benchmark import HOME, PUBLIC, read_coflow_benchmark, recognises
 from ecjax.tables.importers.detect import describe, read_head
+from ecjax.tables.patterns import log_location
 from ecjax.tables.run_ids import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
 
@@ -104,7 +104,7 @@ def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
         _check_log_is_meant(options, "no trace")
         yield from _generated(options)
         return
-    path = location(options.trace)
+    path = log_location(options.trace)
     if path.name == PUBLIC and not path.exists():
         raise UserError(f"{options.trace}: no such file; Facebook's trace of that name is at {HOME}")
     reading = log_reading(options, inputs=[options.plan, options.files])
@@ -139,7 +139,7 @@ def _format(reading: Reading) -> str:
         return format_
     if reading.options["columns"] is not None:
         return "columns"
-    head = read_head(location(reading.path))
+    head = read_head(log_location(reading.path))
     if recognises(head):
         return COFLOW_BENCHMARK
     if set(COLUMNS) <= set(head.columns):

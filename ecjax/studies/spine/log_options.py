@@ -18,7 +18,11 @@ COLUMNS = Mapping("a mapping like {arrival_s: ts, file_id: key}")
 class LogOptions:
     """How an access log is read."""
 
-    trace: str | None = option(None, "access log, or the folder of an ecjax analyze: the log that it read")
+    trace: str | None = option(
+        None,
+        "access log: a file, a folder of files or a pattern ('logs/*.gz'); or the folder of an ecjax analyze: the log "
+        "that it read",
+    )
     format: str = option("auto", "of the log; auto: told by its content", Words("auto", *FORMATS))
     columns: dict[str, Any] | None = option(
         None,

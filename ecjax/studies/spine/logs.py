@@ -12,8 +12,10 @@ from ecjax.studies.spine.log_options import LogOptions
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import absolute, location, public
 from ecjax.tables.importers import Trace, open_trace
+from ecjax.tables.patterns import log_location
 from ecjax.tables.results import read_results
 from ecjax.tables.results_below import of_job, results_below
+from ecjax.tables.several import Several
 
 ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
 LATER = ("keep_ids", "max_rejects")  # options that came after runs had ids
@@ -37,7 +39,7 @@ class Reading:
     def row(self) -> dict[str, str]:
         """Columns of ``traces`` that say how the log of an analysis was read."""
         return {
-            "path": public(location(self.path)),
+            "path": public(log_location(self.path)),
             "reading": json.dumps(self.options, sort_keys=True),
         }
 
@@ -66,7 +68,13 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
         UserError: the path holds results of another job, or the analysis of no or several logs.
     """
     name = str(options.trace if path is None else path)
-    place = location(name)
+    place = log_location(name)
+    for folder in place.folders if isinstance(place, Several) else ():
+        if results := results_below(folder):
+            raise UserError(
+                f"trace={name}: {results[0].folder} holds results of ecjax {results[0].job}; allowed: files and "
+                "folders of a log, or the folder of one ecjax analyze alone"
+            )
     job = written_by(place) if place.is_dir() else None
     if job is not None:
         reading = _analysed(name, place, job)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ecjax.errors import UserError
-from ecjax.tables.folder import location
 from ecjax.tables.formats import refuse_empty, user_errors
 from ecjax.tables.importers.access_logs import ACCESS_LOGS
 from ecjax.tables.importers.cloudphysics import CLOUDPHYSICS
@@ -18,11 +17,13 @@ from ecjax.tables.importers.msr import MSR
 from ecjax.tables.importers.oracle_general import ORACLE_GENERAL
 from ecjax.tables.importers.table import TABLE
 from ecjax.tables.importers.trace import MOST_REJECTS, Importer, Source, Trace
+from ecjax.tables.patterns import log_location
 
 __all__ = ["FORMATS", "Trace", "open_trace"]
 
 # In the order in which they are asked whether a trace is theirs.
 _IMPORTERS: tuple[Importer, ...] = (TABLE, COLUMN_MAPPING, CLOUDPHYSICS, MSR, *ACCESS_LOGS, ORACLE_GENERAL)
+_OF_ONE_FILE = (CLOUDPHYSICS, MSR, ORACLE_GENERAL)
 FORMATS = {importer.name: importer for importer in _IMPORTERS}
 
 
@@ -38,7 +39,8 @@ def open_trace(
     """Open a trace of any known format.
 
     Args:
-        path: file, or folder of Parquet files, on this machine or in an object store (``folder.location``).
+        path: file, folder of files, or pattern of their names, on this machine or in an object store
+            (``patterns.log_location``).
         format: key of ``FORMATS``, or "auto" to tell it from the content.
         columns: column mapping of the format ``columns``.
         extent_bytes: size of the extents that stand for files in a block trace (B).
@@ -49,7 +51,7 @@ def open_trace(
     Raises:
         UserError: the path, the format or an option is wrong, or an option is missing.
     """
-    source = Source(location(path), columns, extent_bytes, sort, keep_ids, max_rejects)
+    source = Source(log_location(path), columns, extent_bytes, sort, keep_ids, max_rejects)
     if format not in ("auto", *FORMATS):
         raise UserError(f"format: found {format!r}; allowed: auto, {', '.join(FORMATS)}")
     with user_errors(path):
@@ -62,6 +64,10 @@ def open_trace(
             )
         return COLUMN_MAPPING.open(source)
     if format != "auto":
+        if source.path.is_dir() and FORMATS[format] in _OF_ONE_FILE:
+            raise UserError(
+                f"{path}: found a folder, or several files; allowed with format={format}: one file"
+            )
         return FORMATS[format].open(source)
     for importer in FORMATS.values():
         if importer.recognises(head):

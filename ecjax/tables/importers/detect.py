@@ -15,6 +15,7 @@ from ecjax.tables.formats import (
 )
 from ecjax.tables.importers.access_logs.lines import open_lines
 from ecjax.tables.importers.trace import Head
+from ecjax.tables.several import Several
 
 _BYTES = 1 << 16
 _MEMBERS = 16  # files of a folder that are looked into
@@ -74,6 +75,8 @@ def describe(head: Head) -> str:
         return f"found columns {', '.join(head.columns)}"
     if head.lines:
         return f"found as first line {head.lines[0][:80]!r}"
+    if isinstance(head.path, Several):
+        return "found several files, none of them Parquet"
     if head.path.is_dir():
         return "found a folder without Parquet files"
     return "found an empty file (0 bytes)" if not head.path.stat().st_size else "found binary data"

@@ -21,6 +21,7 @@ from ecjax.tables.importers.access_logs.requests import Emitter
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.table import refuse_extents
 from ecjax.tables.importers.trace import SERVICE, SOJOURN, Head, Source, Trace
+from ecjax.tables.several import base_of
 
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 50
 _SALT_BYTES = 1 << 20
@@ -240,7 +241,7 @@ def _first_tick(file: Path, reader: LineReader) -> int:
 
 
 def _relative(file: Path, source: Path) -> str:
-    return file.name if file == source else str(file.relative_to(source))
+    return str(file.relative_to(base_of(source)))
 
 
 def _salt(files: list[Path]) -> np.ndarray:
