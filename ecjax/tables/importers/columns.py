@@ -14,7 +14,7 @@ from ecjax.tables.importers.mapping import OTHER, SCALED, SOJOURN_COLUMN, TIMES,
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
 from ecjax.tables.importers.table import Reading, refuse_extents, trace_of_batches
-from ecjax.tables.importers.text import csv_batches
+from ecjax.tables.importers.text import as_text, csv_batches
 from ecjax.tables.importers.trace import Head, Source, Trace
 from ecjax.tables.read import open_batches
 from ecjax.tables.rules import is_operation
@@ -244,6 +244,8 @@ def _encoded(values: pa.Array) -> pa.DictionaryArray | None:
         return None
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_binary(values.type):
+        values = as_text(values)
     return values.cast(pa.string()).dictionary_encode()
 
 

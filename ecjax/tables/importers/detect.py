@@ -19,6 +19,7 @@ from ecjax.tables.several import Several
 
 _BYTES = 1 << 16
 _MEMBERS = 16  # files of a folder that are looked into
+_FOREIGN_SHARE = 0.3  # of the letters of a text that may be in another encoding than UTF-8
 
 
 def read_head(path: Path) -> Head:
@@ -63,7 +64,7 @@ def _columns(path: Path) -> tuple[str, ...]:
 def _lines(start: bytes) -> tuple[str, ...]:
     """Whole lines of text; none where the bytes are no text."""
     text = start.decode("utf-8", errors="replace").removeprefix("\ufeff")
-    if "\0" in text or text.count("\ufffd") > 1:
+    if "\0" in text or text.count("\ufffd") > _FOREIGN_SHARE * len(text):
         return ()
     lines = text.splitlines()
     return tuple(lines[:-1] if len(start) == _BYTES else lines)

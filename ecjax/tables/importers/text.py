@@ -34,7 +34,7 @@ def csv_batches(
 
     Args:
         path: the file.
-        types: Arrow type by column; others are told from the first block.
+        types: Arrow type by column; others are told from the first block. Strings are as ``as_text`` has them.
         names: column names of a file without a header.
         columns: read only these.
         header: whether the file has one; without it and ``names``, columns are f0, f1, ...
@@ -49,8 +49,9 @@ def csv_batches(
         use_threads=False,
         block_size=_BLOCK_BYTES,
     )
+    texts = [name for name, kind in types.items() if kind == pa.string()]
     convert = pa.csv.ConvertOptions(
-        column_types=types,
+        column_types=types | dict.fromkeys(texts, pa.binary()),
         include_columns=columns,
         null_values=[""],
         strings_can_be_null=True,
@@ -65,13 +66,36 @@ def csv_batches(
     ):
         for batch in reader:
             if batch.num_rows:
-                yield batch
+                yield _with_texts(batch, texts)
+
+
+def _with_texts(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    present = batch.schema.names
+    columns = [
+        as_text(values) if name in names else values
+        for name, values in zip(present, batch.columns, strict=True)
+    ]
+    return pa.record_batch(columns, present)
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Bytes as strings; those that are not UTF-8 as backslash and number."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        encoded = values.dictionary_encode()
+        words = [word.decode("utf-8", "backslashreplace") for word in encoded.dictionary.to_pylist()]
+        return pa.array(words, pa.string()).take(encoded.indices)
 
 
 @contextmanager
 def _lines_named(path: Path) -> Iterator[None]:
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line 1: names of columns hold bytes that are not UTF-8; allowed: UTF-8 (iconv -f LATIN1 -t UTF-8)"
+        ) from error
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         message = str(error).splitlines()[0]
         line = re.search(r"Row #(\d+): ", message)

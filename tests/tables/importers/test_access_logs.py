@@ -452,3 +452,16 @@ def test_lines_without_names_of_columns_are_those_that_are_known(tmp_path):
     path.write_text("".join(f"{i}\t{10**9 + i}\t{1000 + i}\t0.0{i}\n" for i in range(9)))
     with pytest.raises(UserError, match="found as first line.*allowed: columns relative_unix"):
         open_trace(path, format="wikimedia")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "koi8-r", "utf-8"])
+def test_names_in_another_encoding_are_those_of_their_bytes(tmp_path, encoding):
+    """Raw, percent-encoded or escaped by Apache, in a log that is all of such names."""
+    name = {"latin-1": "été", "koi8-r": "лето", "utf-8": "été"}[encoding].encode(encoding)
+    ways = [name, *("".join(form % byte for byte in name).encode() for form in ("%%%02X", "\\x%02x"))]
+    line = b'1.2.3.4 - - [29/Nov/2026:08:00:%02d +0000] "GET /%b HTTP/1.1" 200 5 "-" "%b" 0.1\n'
+    (tmp_path / "a.log").write_bytes(b"".join(line % (i, ways[i % 3], name) for i in range(30)))
+    trace = open_trace(tmp_path / "a.log", keep_ids=True)
+    assert trace.format == "nginx" and set(rows(trace)["file_id"]) == {
+        name.decode("utf-8", "backslashreplace")
+    }

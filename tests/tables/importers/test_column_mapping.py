@@ -54,6 +54,23 @@ def test_ids_come_back_as_they_were_written(tmp_path):
     assert read(tmp_path / "b.csv")[1]["file_id"].tolist() == [7, 8]
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_bytes_that_are_not_utf_8_are_backslashes_and_numbers(tmp_path, late):
+    """As Python writes them, of rows in the first block and in later ones."""
+    name = "caf\xe9".encode("latin-1")
+    rows = b"".join(b"%d,x,5,get\n" % i for i in range(500_000 * late))
+    rows += b"500000,%b,5,get\n500001,,5,get\n500002,%b,5,l\xe9\n" % (name, "é".encode())
+    (tmp_path / "a.csv").write_bytes(b"t,f,b,m,s\n" + rows.replace(b",,", b',"",').replace(b"\n", b",\xe9\n"))
+    mapping = BASE | {"op": "m", "op_write": "l\\xe9"}
+    trace = open_trace(tmp_path / "a.csv", columns={key: mapping[key] for key in mapping})
+    found = pa.Table.from_batches(list(trace.batches())).to_pandas()
+    assert found["file_id"].tolist()[-3:] == ["caf\\xe9", "", "é"]
+    assert found["op"].tolist()[-3:] == ["read", "read", "write"]
+    (tmp_path / "a.csv").write_bytes(b"t,f,b,\xe9\n1,a,5,5\n")
+    with pytest.raises(UserError, match="line 1: names of columns hold bytes that are not UTF-8; allowed"):
+        read(tmp_path / "a.csv")
+
+
 def test_iso_timestamps(tmp_path):
     (tmp_path / "a.csv").write_text("t,f,b\n2024-01-01 00:00:00,a,5\n2024-01-01 00:01:00,b,5\n")
     trace, found = read(tmp_path / "a.csv")

@@ -51,3 +51,19 @@ def test_a_trace_in_an_object_store_is_read_as_its_copy(store, tmp_path):
 def test_a_trace_that_is_not_there(store):
     with pytest.raises(UserError, match="none.parquet: no such file or folder"):
         open_trace(f"{store}/none.parquet")
+
+
+def test_a_pattern_of_an_object_store_is_a_folder_of_what_it_matches(store, tmp_path):
+    table = pq.read_table(TRACES / "requests_chunks.parquet")
+    for number, day in enumerate(("mon/a", "tue/b", "tue/c")):
+        (tmp_path / day).parent.mkdir(exist_ok=True)
+        pq.write_table(table[100 * number : 100 * (number + 1)], tmp_path / f"{day}.parquet")
+        put(f"{store}/logs/{day}.parquet", (tmp_path / f"{day}.parquet").read_bytes())
+    put(f"{store}/logs/tue/other.csv", b"a\n1\n")
+    whole = open_trace(tmp_path)
+    for pattern in ("logs/*/*.parquet", "logs/**/[abc].parquet", "{logs/mon/a,logs/tue/[bc]}.parquet"):
+        trace = open_trace(f"{store}/{pattern}")
+        assert trace.fingerprint == whole.fingerprint and rows(trace).equals(rows(whole))
+    assert open_trace(f"{store}/logs/m*").fingerprint == open_trace(tmp_path / "mon").fingerprint
+    with pytest.raises(UserError, match=r"/logs/\*.zst: no file matches"):
+        open_trace(f"{store}/logs/*.zst")

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.machine_code import njit
+from ecjax.tables.importers.text import as_text
 
 _SLASH, _QUERY, _PERCENT, _SPACE, _ESCAPE = 47, 63, 37, 32, 92
 _X = 120
@@ -286,8 +287,4 @@ def strings(text: np.ndarray, offsets: np.ndarray) -> pa.Array:
     if size >= 2**31:
         raise MemoryError("names of a block of a log fill 2 GiB")
     buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(text[:size].copy())]
-    array = pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, buffers)
-    try:
-        return array.cast(pa.string())
-    except pa.ArrowInvalid:
-        return pa.array([name.decode("utf-8", "backslashreplace") for name in array.to_pylist()], pa.string())
+    return as_text(pa.BinaryArray.from_buffers(pa.binary(), len(offsets) - 1, buffers))
