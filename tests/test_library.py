@@ -110,6 +110,14 @@ def test_options_from_arguments_are_those_of_the_command():
         ({"nodes": pd.DataFrame({"node": [1]})}, "nodes table (nodes): missing columns: node_id"),
         ({"files": pa.table({"x": [1]})}, "files table (files): missing columns:"),
         ({"nodes": pd.DataFrame({"node_id": [{1}, "a"]})}, "nodes: the DataFrame has no Arrow form"),
+        (
+            {"nodes": pd.DataFrame(NODES).set_index("node_id")},
+            "nodes: missing columns: node_id; found: delta_s, delta_s_per_byte, psi_s, psi_s_per_byte",
+        ),
+        (
+            {"trace": pd.DataFrame({"t": [1], "x": [2]}).set_index("t"), "columns": {"arrival_s": "t"}},
+            "trace: missing columns: t; found: x, and an index of this name; allowed: columns",
+        ),
     ],
 )
 def test_mistakes_are_the_errors_of_the_command_and_leave_nothing(arguments, line, tmp_path, monkeypatch):

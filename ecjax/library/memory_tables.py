@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
 from ecjax.tables.folder import location
+from ecjax.tables.read import refuse_index
+from ecjax.tables.schemas import INPUTS
 
 # options that name a table or log, of a job or of its group ``planning``
 _NAMES = frozenset(
@@ -52,16 +54,21 @@ class MemoryTables:
             if name == "planning" and isinstance(value, Mapping):
                 named[name] = self.paths(value, "planning.")
             elif name in _NAMES:
-                named[name] = self._path(value, name, prefix + name)
+                read = _columns(name, values.get("columns"))
+                named[name] = self._path(value, name, prefix + name, read)
             else:
                 named[name] = value
         return named
 
-    def _path(self, value: Any, option: str, name: str) -> Any:
-        """The path of what an option was set to; what is neither table nor results as it is."""
+    def _path(self, value: Any, option: str, name: str, read: set[str]) -> Any:
+        """The path of what an option was set to; what is neither table nor results as it is.
+
+        ``read`` are the columns that are read of a table.
+        """
         if isinstance(value, list | tuple):
-            return [self._path(each, option, f"{name}-{number}") for number, each in enumerate(value)]
+            return [self._path(each, option, f"{name}-{number}", read) for number, each in enumerate(value)]
         if hasattr(value, "__arrow_c_stream__"):
+            refuse_index(value, sorted(read), name)
             path = self._folder / f"{name}.parquet"
             self._tables[path] = arrow_table(value, name)
             return str(path)
@@ -80,6 +87,14 @@ class MemoryTables:
         for path in self._tables:
             message = message.replace(str(path), path.stem)
         return message
+
+
+def _columns(option: str, mapping: Any) -> set[str]:
+    """Names of the columns of the tables that an option may take; of a log those of the mapping, if there is one."""
+    if option in ("trace", "delays") and isinstance(mapping, Mapping):
+        return {column for column in mapping.values() if isinstance(column, str)}
+    tables = {"trace": ("requests", "transfers"), "delays": ("delays", "requests")}.get(option, (option,))
+    return {column.name for table in tables for column in INPUTS.get(table, ())}
 
 
 def arrow_table(value: Any, name: str) -> pa.Table:

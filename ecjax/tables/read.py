@@ -1,6 +1,6 @@
 """Read input tables: Parquet file or folder, Arrow IPC, CSV, a pyarrow Table or a pandas DataFrame."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from ecjax.tables.checks import check
 from ecjax.tables.folder import location
 from ecjax.tables.remote import RemotePath
 from ecjax.tables.results_below import refuse_above_table
+from ecjax.tables.schemas import INPUTS
 
 _RUNS_SHOWN = 12
 
@@ -62,6 +63,7 @@ def read_input(
     else:
         with formats.user_errors(name or f"{table} table", "the data frame has no Arrow form"):
             content = pa.Table.from_pandas(source, preserve_index=False)
+        refuse_index(source, (column.name for column in INPUTS[table]), name or f"{table} table")
     _refuse_several_runs(content, name or f"{table} table")
     for column, value in (constants or {}).items():
         if column in content.column_names:
@@ -81,6 +83,27 @@ def _read_path(path: Path, name: str) -> pa.Table:
         tables.append(read)
     with formats.user_errors(name, "its files do not fit together"):
         return pa.concat_tables(tables, promote_options="permissive")
+
+
+def refuse_index(frame: Any, columns: Iterable[str], name: str) -> None:
+    """Refuse a pandas DataFrame that lacks a column and has an index of this name, which is no column.
+
+    Args:
+        frame: a table of any library.
+        columns: that it may have.
+        name: what messages call it.
+
+    Raises:
+        UserError: names the columns.
+    """
+    index = getattr(getattr(frame, "index", None), "names", ())
+    present = [str(column) for column in frame.columns] if index else []
+    lost = [column for column in columns if column in index and column not in present]
+    if lost:
+        raise UserError(
+            f"{name}: missing columns: {', '.join(lost)}; found: {', '.join(present) or 'none'}, and an index of this "
+            "name; allowed: columns (reset_index() makes them of an index)"
+        )
 
 
 def _refuse_repeated(schema: pa.Schema, file: Path) -> None:

@@ -111,6 +111,18 @@ def test_columns_are_chosen_as_far_as_they_are_there(tmp_path, name):
     assert read.select(["file_id", "bytes"]).equals(table.select(["file_id", "bytes"]))
 
 
+def test_columns_that_are_an_index_are_told_how_to_be_columns():
+    frame = pd.DataFrame({"file_id": ["a", "b"], "bytes": [1, 2], "k": [1, 1], "rate_per_s": [0.5, 0.5]})
+    for names in ("file_id", ["k", "file_id"], "k", "rate_per_s"):
+        with pytest.raises(
+            UserError, match=r"files table: missing columns: .*index of this name.*reset_index\(\)"
+        ):
+            read_input(frame.set_index(names), "files")
+        assert read_input(frame.set_index(names).reset_index(), "files").num_rows == 2
+    assert read_input(frame.set_index("k", drop=False), "files").num_rows == 2
+    assert read_input(frame.rename_axis("number"), "files").num_rows == 2
+
+
 def test_tables_and_data_frames():
     table = files_table(10)
     assert read_input(table, "files").equals(table)
