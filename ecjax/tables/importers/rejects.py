@@ -31,6 +31,8 @@ class Tally:
         samples: the first of each reason.
         others: lines that were left out since they move no data, by operation.
         unsuccessful: lines whose status says that the request failed.
+        dropped: accesses whose duration is left out, since the log has no column for it.
+        untimed: accesses without a duration, of a log that has durations.
     """
 
     most: float
@@ -39,10 +41,12 @@ class Tally:
     samples: list[Rejected] = field(default_factory=list)
     others: Counter[str] = field(default_factory=Counter)
     unsuccessful: int = 0
+    dropped: int = 0
+    untimed: int = 0
 
     def begin(self) -> None:
         """Forget an earlier pass."""
-        self.lines = self.unsuccessful = 0
+        self.lines = self.unsuccessful = self.dropped = self.untimed = 0
         self.reasons.clear()
         self.samples.clear()
         self.others.clear()
@@ -97,4 +101,14 @@ class Tally:
             )
         if self.unsuccessful:
             sentences.append(f"{self.unsuccessful:,} requests without success (status not 2xx) are left out.")
+        if self.dropped:
+            sentences.append(
+                f"The durations of {self.dropped:,} accesses are left out, as the beginning of the log has none: what "
+                "comes from there on is read with them as a log of its own."
+            )
+        if self.untimed:
+            sentences.append(
+                f"{self.untimed:,} accesses have no duration: sojourn times, and how many are in the system, are of "
+                "the others."
+            )
         return sentences

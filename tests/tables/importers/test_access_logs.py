@@ -465,3 +465,50 @@ def test_names_in_another_encoding_are_those_of_their_bytes(tmp_path, encoding):
     assert trace.format == "nginx" and set(rows(trace)["file_id"]) == {
         name.decode("utf-8", "backslashreplace")
     }
+
+
+def lines_of_nginx(begin, count, timed):
+    """One read a second, of which the first is that of second ``begin``; ``timed``: each takes 0.25 s."""
+    seconds = (
+        f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+        for second in range(begin, begin + count)
+    )
+    return [
+        f'1.2.3.4 - - [29/Nov/2026:{second} +0000] "GET /a HTTP/1.1" 200 5 "-" "x"{" 0.250" * timed}'
+        for second in seconds
+    ]
+
+
+def test_durations_that_begin_after_the_first_lines_are_not_lost_silently(tmp_path):
+    """A log_format that changes in the middle of a file, or from one file to the next."""
+    before, after = lines_of_nginx(0, 2000, False), lines_of_nginx(2000, 3000, True)
+    write_log(tmp_path / "one.log", before + after)
+    trace = open_trace(tmp_path / "one.log")
+    assert "finish_s" not in rows(trace) and trace.tally.dropped == 3000 and "sojourn" not in trace.provides
+    assert rows(trace) is not None and trace.tally.dropped == 3000  # begun anew
+    [sentence] = trace.tally.notices()
+    assert sentence.startswith("The durations of 3,000 accesses are left out")
+    (tmp_path / "days").mkdir()
+    write_log(tmp_path / "days" / "1.log", before)
+    write_log(tmp_path / "days" / "2.log.gz", after)
+    trace = open_trace(tmp_path / "days")
+    found = rows(trace)
+    took = found["finish_s"] - found["arrival_s"]
+    assert took[:2000].isna().all() and np.allclose(took[2000:], 0.25) and len(took) == 5000
+    [sentence] = trace.tally.notices()
+    assert sentence.startswith("2,000 accesses have no duration") and "sojourn" in trace.provides
+    moments = scan(trace).cells.moments
+    assert moments[:, 0].sum() == 3000 and np.allclose(moments[:, 1], 0.25)
+
+
+def test_sizes_of_objects_that_come_late_are_kept(tmp_path):
+    """Reads of ranges whose object's size is not in the first lines (64 KiB)."""
+    line = (
+        "owner bucket [29/Nov/2026:08:{:02}:{:02} +0000] 1.2.3.4 who id REST.GET.OBJECT a "
+        '"GET /bucket/a HTTP/1.1" 206 - 100 {} 20 10 "-" "x" -'
+    )
+    lines = [line.format(i // 60, i % 60, 5000 if i > 900 else "-") for i in range(1000)]
+    write_log(tmp_path / "a.log", lines)
+    assert sum(map(len, lines[:900])) > 1 << 16
+    found = rows(open_trace(tmp_path / "a.log"))
+    assert found["object_bytes"].isna().sum() == 901 and found["object_bytes"].max() == 5000

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.formats import user_errors, visible_files
 from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, blocks, open_lines
 from ecjax.tables.importers.access_logs.ordered import Stream, in_order
-from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
+from ecjax.tables.importers.access_logs.profile import SIZE, Json, Profile, Text
 from ecjax.tables.importers.access_logs.reading import LineReader
 from ecjax.tables.importers.access_logs.requests import Emitter
 from ecjax.tables.importers.rejects import Tally
@@ -112,8 +113,13 @@ class AccessLogImporter:
         salt = None if source.keep_ids or not self.profile.secret else _salt(files)
         readers = {file: self._reader(file, lines, salt) for file, lines in heads.items()}
         tally = Tally(source.max_rejects)
-        emitter = Emitter(self.profile, extent_bytes)
         sample = self._sample(readers, source)
+        # what the first file lacks may begin in a later one
+        timed = _has_durations(sample) or any(
+            _has_durations(batch) for file, reader in readers.items() for batch in _head(file, reader)
+        )
+        sized = any(SIZE in reader.profile.roles for reader in readers.values())
+        emitter = Emitter(self.profile, extent_bytes, timed, sized)
         path = str(source.path)
 
         def read() -> Iterator[pa.RecordBatch]:
@@ -126,7 +132,7 @@ class AccessLogImporter:
                 )
                 for file, reader in readers.items()
             ]
-            yield from emitter.requests(in_order(streams, path, source.sort), sample, tally)
+            yield from emitter.requests(in_order(streams, path, source.sort), tally)
             tally.check(path, finished=True)
 
         def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
@@ -235,9 +241,17 @@ def head_lines(file: Path) -> tuple[str, ...]:
 
 def _first_tick(file: Path, reader: LineReader) -> int:
     """When a file begins (ns); where its first lines do not say, before all others."""
-    block = next(blocks(file, _HEAD_BYTES), None)
-    batch = reader.accesses(block, str(file), Tally(1.0)) if block is not None else None
+    [batch] = _head(file, reader) or [None]
     return int(batch["ticks"].to_numpy().min()) if batch is not None and batch.num_rows else -(2**62)
+
+
+def _head(file: Path, reader: LineReader) -> list[pa.RecordBatch]:
+    """The accesses at the beginning of a file, as one batch; none where it has no line."""
+    return [reader.accesses(block, str(file), Tally(1.0)) for block in islice(blocks(file, _HEAD_BYTES), 1)]
+
+
+def _has_durations(accesses: pa.RecordBatch) -> bool:
+    return not np.isnan(accesses["duration_s"].to_numpy()).all()
 
 
 def _relative(file: Path, source: Path) -> str:

@@ -22,16 +22,19 @@ class Emitter:
     Args:
         profile: of the log.
         extent_bytes: size of the extents of a block trace (B), or None.
+        timed: whether accesses have durations, as far as they are known.
+        sized: whether sizes of objects are known, of some.
     """
 
-    def __init__(self, profile: Profile, extent_bytes: int | None) -> None:
+    def __init__(self, profile: Profile, extent_bytes: int | None, timed: bool, sized: bool) -> None:
         self._profile, self._extent_bytes = profile, extent_bytes
+        self._timed, self._sized = timed, sized
 
     def schema(self, sample: pa.RecordBatch) -> pa.Schema:
         """Schema of the batches of a log that has accesses like these."""
         if self._extent_bytes is not None:
             return block_schema(volumes=True, finish=False)
-        return self._batch(sample.slice(0, 1), sample, 0, 0).schema
+        return self._batch(sample.slice(0, 1), 0, 0).schema
 
     def resolution(self, sample: pa.RecordBatch) -> float:
         """The step of the clock (s)."""
@@ -46,9 +49,7 @@ class Emitter:
                 return common_step(ticks // 10 ** (9 - digits)) * 10.0**-digits
         return 0.0
 
-    def requests(
-        self, batches: Iterator[pa.RecordBatch], sample: pa.RecordBatch, tally: Tally
-    ) -> Iterator[pa.RecordBatch]:
+    def requests(self, batches: Iterator[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
         """Batches of requests."""
         origin, number = None, 0
         for batch in batches:
@@ -63,9 +64,12 @@ class Emitter:
                 )
                 number += batch.num_rows
                 continue
+            known = int(np.count_nonzero(~np.isnan(batch["duration_s"].to_numpy())))
+            tally.dropped += 0 if self._timed else known
+            tally.untimed += batch.num_rows - known if self._timed else 0
             for begin in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(begin, BATCH_ROWS)
-                yield self._batch(part, sample, origin, number)
+                yield self._batch(part, origin, number)
                 number += part.num_rows
 
     def _together(self, batch: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
@@ -105,9 +109,7 @@ class Emitter:
             columns["request"] = pc.binary_join_element_wise(*texts, "/")
         return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
 
-    def _batch(
-        self, batch: pa.RecordBatch, sample: pa.RecordBatch, origin: int, number: int
-    ) -> pa.RecordBatch:
+    def _batch(self, batch: pa.RecordBatch, origin: int, number: int) -> pa.RecordBatch:
         ticks = batch["ticks"].to_numpy()
         arrivals = (ticks - origin) / _PER_SECOND
         write = batch["write"].to_numpy(zero_copy_only=False).astype(np.int8)
@@ -127,17 +129,13 @@ class Emitter:
         if "service_begin" in names:
             begin = (batch["service_begin"].to_numpy() - origin) / _PER_SECOND
             columns["start_s"] = pa.array(begin)
-        if _known(sample, "duration_s"):
+        if self._timed:
             late = batch["late_s"].to_numpy() if "late_s" in names else 0.0
             finish = begin + late + batch["duration_s"].to_numpy()
             columns["finish_s"] = pa.array(finish, mask=np.isnan(finish))
-        if _known(sample, "object_bytes"):
+        if self._sized:
             columns[OBJECT_BYTES] = batch["object_bytes"]
         return pa.record_batch(columns)
-
-
-def _known(sample: pa.RecordBatch, name: str) -> bool:
-    return not np.isnan(sample[name].to_numpy()).all()
 
 
 def _volumes(batch: pa.RecordBatch) -> Accesses:
