@@ -131,7 +131,7 @@ def check_words(job: Job, words: Iterable[str]) -> None:
             complete = False
             continue
         try:
-            value = text if is_text(item.type) and not is_written(text) else _plain(text)
+            value = text if is_text(item.type) and not is_written(text, item.type) else _plain(text)
         except _NotPlain:
             complete = False
             continue
@@ -220,7 +220,7 @@ def check_written(name: str, item: Field[Any] | None, text: str) -> None:
     Raises:
         UserError: brackets or quotes do not match, or there is too much of something.
     """
-    if item is not None and is_text(item.type) and not is_written(text):
+    if item is not None and is_text(item.type) and not is_written(text, item.type):
         return
     long = _DIGITS.search(text)
     if long:
@@ -267,9 +267,16 @@ def is_text(kind: Any) -> bool:
     return kind is str or (isinstance(kind, UnionType) and str in get_args(kind))
 
 
-def is_written(text: str) -> bool:
-    """Whether the value of a text option is written in Hydra's grammar: quoted, a list, a mapping, null."""
-    return text.startswith(("'", '"', "[", "{", "${")) or text in ("null", "")
+def is_written(text: str, kind: Any) -> bool:
+    """Whether the value of a text option is written in Hydra's grammar: quoted, null, and a list or mapping.
+
+    Args:
+        text: the value.
+        kind: type of the option. Of one that is a text or nothing, brackets are letters, as of a pattern of files.
+    """
+    only_text = kind is str or set(get_args(kind)) == {str, type(None)}
+    brackets = ("${",) if only_text else ("[", "{", "${")
+    return text.startswith(("'", '"', *brackets)) or text in ("null", "")
 
 
 def is_group(job: Job, name: str) -> bool:

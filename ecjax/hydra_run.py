@@ -159,7 +159,7 @@ def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) ->
         value = bracketed(name, item, value)
         word = f"{key}={value}"
     check_written(name, item, value)
-    if item is None or not is_text(item.type) or is_written(value) or (sweep and "," in value):
+    if item is None or not is_text(item.type) or is_written(value, item.type) or (sweep and "," in value):
         return word
     escaped = value.replace("'", "\\'")
     return f"{key}='{escaped}'"

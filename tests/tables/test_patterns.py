@@ -12,6 +12,7 @@ from sample_logs import LOGS, hour, write_log
 
 from ecjax.cli import main
 from ecjax.errors import UserError
+from ecjax.hydra_run import options_of_words
 from ecjax.studies.spine.log_options import LogOptions
 from ecjax.studies.spine.logs import log_reading, open_log
 from ecjax.tables.fingerprint import trace_fingerprint
@@ -178,6 +179,14 @@ def test_folders_that_link_to_themselves_end(logs):
     (logs / "day" / "loop").symlink_to(logs)
     with pytest.raises(UserError, match="links to a folder that it is in"):
         found("logs/**/*.log")
+
+
+def test_brackets_of_paths_are_no_lists_of_hydra(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    touched(tmp_path, *NAMES)
+    for text in ("[ab]*.log", "{a,b}*.log", *NAMES):
+        assert options_of_words("analyze", [f"trace={text}"]).trace == text
+        assert options_of_words("analyze", [as_option("trace", [text])]).trace == text
 
 
 def said(capsys, *words):
