@@ -227,7 +227,7 @@ def check_written(name: str, item: Field[Any] | None, text: str) -> None:
         raise UserError(
             f"{name}: found a number of {len(long[0])} digits; allowed: at most {_MOST_DIGITS} digits"
         )
-    values = text.count(",") + 1
+    values = sum(letter == "," for _, letter in _unquoted(text)) + 1
     if values > MOST_VALUES:
         raise UserError(f"{name}: found {values} values; allowed: at most {MOST_VALUES}")
     _check_brackets(name, text)

@@ -221,3 +221,11 @@ def test_every_job_takes_a_log_of_several_files(logs, capsys, job):
     assert code == 2 and "z.csv: no such file or folder" in line
     code, line = said(capsys, job, "*.zst")
     assert code == 2 and "*.zst: no file matches" in line
+
+
+def test_more_words_than_a_list_may_have_are_one_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = [f"{number:04}.log" for number in range(2500)]
+    touched(tmp_path, *words)
+    text = options_of_words("analyze", [as_option("trace", words)]).trace
+    assert found(text) == words and str(log_location(text)) == "0000.log and 2499 more files"
