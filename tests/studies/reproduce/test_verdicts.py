@@ -49,7 +49,7 @@ EXPECTED = {
         Verdict.FAILS: {
             *("chi-bound", "tab4-factorial", "alg1-uniform", "eq16-edc", "online-ratio"),
             *("online-never-worse", "fig5-rands-best", "tab3-order"),
-            *("tab5-offline-large", "tab5-agar", "tab3-reduction"),
+            *("tab5-offline-large", "tab5-agar"),
         },
     },
 }

@@ -355,6 +355,7 @@ PLANS = (
         _STUDIES,
         paper_value="26453",
         quantity="time of all partitions over SampleX(5), C = 100, K = 6",
+        timed=True,
     ),
     Claim(
         "samplex-fig7-share-below",
