@@ -24,6 +24,8 @@ from ecjax.planning.certified.waits import slopes, waits
 
 _ROUNDS = 30  # of better prices at one z
 _RENEWALS = 16  # times that a z gets a relaxation of its own
+_FEW, _TIMES = 20_000, 4  # rows up to which passes are so cheap that there may be so many times as many
+_ATTEMPTS, _COARSER = 3, 10.0  # searches over z that leave ever more open, where prices of their own ran out
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,22 @@ def lower_bound(
     k = float(np.sum(np.repeat(rows.hot, np.diff(rows.start)) * rows.read)) / service.rate
     high = max(target - storage, relaxed.z)
     low = min((k * soonest + storage - target) / (k - 1), relaxed.z)
-    moved = 0
+    moved, ran_out = 0, False
     renewals: list[int] = []
+    times = _TIMES if rows.number <= _FEW else 1
 
     def one(prices: Prices, z: float, fine: float) -> float:
         return float(rest(prices, np.array([z]), fine / abs(relaxed.objective))[0])
 
     def renewed(z: float, again: bool) -> list[Prices] | Relaxed:
-        nonlocal moved
+        nonlocal moved, ran_out
         if not again:
-            if moved >= most_passes:
+            if moved >= times * most_passes:
+                ran_out = True
                 return []
             moved += 1
             return [_priced(passes, relaxed, z, last, gradient)]
-        if len(renewals) >= _RENEWALS or sum(renewals) >= most_passes:
+        if len(renewals) >= times * _RENEWALS or sum(renewals) >= times * most_passes:
             return []
         there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
         renewals.append(there.passes)
@@ -109,8 +113,17 @@ def lower_bound(
             return there
         return [improved(there)]
 
-    value, better = march(one, renewed, last, Range(low, high, target, tol * abs(at_best)))
-    return Bound(max(surely, value), 1 + moved + sum(renewals), better)
+    slack, count, value = tol * abs(at_best), 1, surely
+    for _ in range(_ATTEMPTS):
+        moved, ran_out = 0, False
+        renewals.clear()
+        reached, better = march(one, renewed, last, Range(low, high, target, slack))
+        value, count = max(value, reached), count + moved + sum(renewals)
+        if better is not None or not ran_out or target - value <= _COARSER * slack:
+            break
+        # small steps near the best z left no prices for the others
+        target, slack = target - _COARSER * slack, _COARSER * slack
+    return Bound(value, count, better)
 
 
 def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices, gradient: Prices) -> Prices:

@@ -149,3 +149,23 @@ def test_master_agrees_with_another_solver(seed):
         assert right @ master.multipliers == pytest.approx(best.fun, abs=1e-5)
         add(5)
         master.go_on(1e-3, 0)
+
+
+def test_at_low_load_the_bound_holds_little_back():
+    """Waits are next to nothing then, and so is what is not convex: small steps over z may not use up all prices."""
+    random, nodes, files = np.random.default_rng(0), 12, 130
+    seek, per_byte = 0.008, 1 / 180e6  # s, exponential; s per byte
+    powers = [[seek, per_byte], [2 * seek**2, 2 * seek * per_byte, per_byte**2]]
+    powers += [[6 * seek**3, 6 * seek**2 * per_byte, 3 * seek * per_byte**2, per_byte**3]]
+    service = np.zeros((3, 4, nodes))
+    for moment, polynomial in zip(service, powers, strict=True):
+        moment[: len(polynomial)] = np.array(polynomial)[:, None]
+    rate = 0.3 / np.arange(1, files + 1)
+    size = np.array([random.uniform(250, 225_000, int(9000 * each) + 1).mean() for each in rate])
+    none = jnp.zeros(nodes)
+    law = Nodes(jnp.asarray(service), none, none, jnp.zeros((3, nodes)), none, jnp.full(nodes, 2e-11))
+    columns = (size, size, np.full(files, 4.0), np.full(files, 6.0), rate, np.zeros(files))
+    passes, relaxed, _ = relaxed_of(prepare(law, Files(*map(jnp.asarray, columns))), 100.0)
+    # of other z than the best only so few get prices of their own
+    bound = lower_bound(passes, relaxed, 1e-5, 8).value
+    assert relaxed.objective * (1 - 1e-2) <= bound <= relaxed.objective * (1 + 1e-9)
