@@ -64,8 +64,9 @@ def lower_bound(
 
     gradient = last = relaxed.prices[-1]
     nothing = np.zeros_like(last.read)
-    group = np.zeros(rows.number, np.int64)
-    storage = passes.cheapest(nothing, np.zeros_like(last.write), np.zeros(len(nothing)), group, 1)[0]
+    storage = _proved(
+        passes, replace(last, read=nothing, write=np.zeros_like(last.write), chunk=nothing[:, 0])
+    ).cheapest
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
     some = thinned(passes, relaxed.group)
 
@@ -73,8 +74,7 @@ def lower_bound(
         if some is None:
             return improve(passes, there, minima, tol, _ROUNDS)
         better = improve(some.passes, replace(there, group=some.group), minima, tol, _ROUNDS)
-        cheapest = passes.cheapest(better.read, better.write, better.chunk, group, 1)[0]
-        return replace(better, cheapest=cheapest)
+        return _proved(passes, better)
 
     last = improved(relaxed)
     # no read is over before its soonest chunk
@@ -131,6 +131,11 @@ def _priced(passes: Passes, relaxed: Relaxed, z: float, last: Prices, gradient: 
     point = slopes(passes.service, relaxed.mixture.loads, z)
     read = np.maximum(last.read + (point.read - gradient.read), 0)
     write = np.maximum(last.write + (point.write - gradient.write), 0)
+    return _proved(passes, replace(last, read=read, write=write, z=z))
+
+
+def _proved(passes: Passes, prices: Prices) -> Prices:
+    """The prices with the sum of the cheapest choices of all rows at them, which takes a pass."""
     group = np.zeros(passes.rows.number, np.int64)
-    cheapest = passes.cheapest(read, write, last.chunk, group, 1)[0]
-    return replace(last, read=read, write=write, cheapest=cheapest, z=z)
+    cheapest = passes.cheapest(prices.read, prices.write, prices.chunk, group, 1)[0]
+    return replace(prices, cheapest=cheapest)

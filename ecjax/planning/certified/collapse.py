@@ -213,7 +213,12 @@ def ends_of_all(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray]
     weight = np.concatenate([steps.size * (1 - part), steps.size * part])
     rate = np.concatenate([steps.low, steps.high])
     at = np.concatenate([steps.example, steps.example])
-    some = rows._replace(
+    return like(rows, at, rate), rate, weight
+
+
+def like(rows: Rows, at: np.ndarray, rate: np.ndarray) -> Rows:
+    """Rows like the examples ``at`` (N,), with reads ``rate`` (N,) in 1/s, of one chunk size and without charges."""
+    return rows._replace(
         start=np.arange(len(at) + 1),
         grid=np.zeros(len(at), np.int64),
         read=rate,
@@ -224,7 +229,6 @@ def ends_of_all(rows: Rows, steps: Steps) -> tuple[Rows, np.ndarray, np.ndarray]
         bytes=rows.bytes[at],
         allowed=rows.allowed[at] if len(rows.allowed) else rows.allowed,
     )
-    return some, rate, weight
 
 
 def classes_of(rows: Rows, rate: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.planning.certified.choice import HOT, NONE
+from ecjax.planning.certified.collapse import like
 from ecjax.planning.certified.data import Rows, Service
 from ecjax.planning.certified.exchange import exchange
 from ecjax.planning.certified.trades import takers, trade
@@ -74,17 +75,7 @@ def place_again(
         totals: (2, m) reads of the nodes in 1/s, and chunks, of all files.
         target: s; an objective that is good enough.
     """
-    at, number = first[files.code], len(files.rate)
-    some = rows._replace(
-        start=np.arange(number + 1),
-        grid=np.zeros(number, np.int64),
-        read=files.rate,
-        write=np.zeros(number),
-        hot=rows.hot[at],
-        length=rows.length[at],
-        chunks=rows.chunks[at],
-        bytes=rows.bytes[at],
-    )
+    some = like(rows, first[files.code], files.rate)
     price = rows.chunks[first[0]] * rows.chunk_price + rows.bytes[first[0]] * rows.byte_price
     loads, chunks = totals.copy()
     best, random = files.kinds.copy(), np.random.default_rng(0)
@@ -107,7 +98,7 @@ def place_again(
             z = best_z(service, loads[:, None])
         exchange(order[:, None], service, some, files.rate, best, loads, chunks, z, 0.0)
         z = best_z(service, loads[:, None])
-        now, order = objective(), random.permutation(number)
+        now, order = objective(), random.permutation(some.number)
         if sweep and not before - now > _WORTHWHILE * (before - target):
             break
     return best
