@@ -63,10 +63,8 @@ def lower_bound(
         return minima.sums(prices, z, fine * each) + prices.cheapest - float(prices.chunk @ capacity)
 
     gradient = last = relaxed.prices[-1]
-    nothing = np.zeros_like(last.read)
-    storage = _proved(
-        passes, replace(last, read=nothing, write=np.zeros_like(last.write), chunk=nothing[:, 0])
-    ).cheapest
+    read, write, chunk = map(np.zeros_like, (last.read, last.write, last.chunk))
+    storage = _proved(passes, replace(last, read=read, write=write, chunk=chunk)).cheapest
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
     some = thinned(passes, relaxed.group)
 
