@@ -143,7 +143,7 @@ def _divide(
     problem = model.problem
     alone = project_hypersimplex(problem.nodes.count * member, problem.k)
     share = jnp.asarray(np.array(_BLENDS))[:, None, None]
-    blended = share * alone + (1 - share) * balanced
+    blended = share * alone[None] + (1 - share) * balanced[None]
     load = jax.vmap(lambda reads: class_work(model, kind_reads(model, reads), other)[0].sum(axis=0))(blended)
     fine = jnp.max(load, axis=1) < _MOST_LOAD
     return blended[jnp.argmax(fine)], jnp.any(fine)
