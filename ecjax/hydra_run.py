@@ -110,12 +110,12 @@ def _named(job: Job, module: ModuleType, words: list[str]) -> list[str]:
     """
     bare = [word for word in words if "=" not in word and not word.startswith("~")]
     overrides: list[str] = module.bare_words(bare) if bare else []
-    given = {word.partition("=")[0].lstrip("+"): word for word in words if "=" in word}
+    by_key = {word.partition("=")[0].lstrip("+"): word for word in words if "=" in word}
     keys = [override.partition("=")[0] for override in overrides]
     # a folder of tables stands for several options, of which one may be another table
-    if keys and all(key in given for key in keys):
+    if keys and all(key in by_key for key in keys):
         raise UserError(
-            f"{given[keys[0]]}: found {' '.join(bare)}, too; allowed: one of them, as both set {keys[0]}"
+            f"{by_key[keys[0]]}: found {' '.join(bare)}, too; allowed: one of them, as both set {keys[0]}"
         )
     return overrides + [word for word in words if word not in bare]
 

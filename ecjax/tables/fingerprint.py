@@ -86,8 +86,8 @@ def trace_fingerprint(paths: str | Path | Iterable[str | Path], fresh: bool = Tr
         UserError: a path is missing or cannot be read.
     """
     entries = []
-    given = [paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths
-    for path in map(log_location, given):
+    addresses = [paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths
+    for path in map(log_location, addresses):
         with user_errors(path):
             if not path.exists():
                 raise UserError(f"{path}: no such file or folder")

@@ -86,18 +86,19 @@ def _no_match(address: str) -> UserError:
 def _entries(address: str) -> list[Path]:
     """Files and folders that match a pattern without alternatives; at least one."""
     place = location(address)
-    if not _is_pattern(address) or _is_there(address):
-        found = [place] if _is_there(address) else []
-    else:
-        names: list[str] = []
-        while place.name and _is_pattern("/".join((place.name, str(place.parent)))):
-            names.insert(0, place.name)
-            place = place.parent
+    if _is_there(address):
+        return [place]
+    names: list[str] = []
+    while place.name and _is_pattern("/".join((place.name, str(place.parent)))):
+        names.insert(0, place.name)
+        place = place.parent
+    matches: list[Path] = []
+    if names:
         with user_errors(place):
-            found = list(_matches(place, names, ()))
-    if not found:
+            matches = list(_matches(place, names, ()))
+    if not matches:
         raise _no_match(address)
-    return found
+    return matches
 
 
 def _matches(folder: Path, names: list[str], above: tuple[str, ...]) -> Iterator[Path]:
