@@ -14,6 +14,7 @@ import pyarrow as pa
 from ecjax.caching.replay import MOST_CLEARED
 from ecjax.caching.system import Network, Reads, Stored
 from ecjax.caching.workload import Popularity, placed, zipf_reads
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.cache.logged_reads import Log, most_popular, read_log, reads_of
 from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
@@ -22,6 +23,7 @@ from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
+from ecjax.units import time_text
 
 _REMEMBERED = 2  # workloads that stay in memory, so that points of one seed share theirs
 _reads, _places = lru_cache(_REMEMBERED)(zipf_reads), lru_cache(_REMEMBERED)(placed)
@@ -114,6 +116,8 @@ def read_cases(options: CacheOptions) -> list[Case]:
     sources = list(
         _generated(options, nodes, names) if logged is None else _logged(options, logged, nodes, names)
     )
+    if outages is not None:
+        _warn_of_outages_elsewhere(options, outages, sources)
     cases = []
     half_lives: list[float | None] = [None] if options.half_life_s is None else [*options.half_life_s]
     for k, capacity, copies, source in product(options.k, options.capacity, options.copies, sources):
@@ -131,6 +135,14 @@ def read_cases(options: CacheOptions) -> list[Case]:
             for half_life in half_lives
         ]
     return cases
+
+
+def _warn_of_outages_elsewhere(options: CacheOptions, outages: pa.Table, sources: list[Source]) -> None:
+    """Say so where no outage is while reads come: times are those of the replay, which begin with 0."""
+    end_s = max(float(source.reads(options.seed).time_s[-1]) for source in sources)
+    start, end = outages["start_s"].to_numpy(), outages["end_s"].to_numpy()
+    if not np.any((start <= end_s) & (end > start)):
+        log.warning("outages=%s: none is within the %s that are replayed", options.outages, time_text(end_s))
 
 
 def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> Iterator[Source]:

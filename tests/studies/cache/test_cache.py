@@ -259,6 +259,24 @@ def test_outages_of_a_table(tmp_path):
     assert down["mean_s"] > up["mean_s"] and down["input_id"] != up["input_id"]
 
 
+@pytest.mark.parametrize("begin_s", [0.0, 1_726_560_000.0])
+def test_outages_by_the_clock_of_a_log_are_told(tmp_path, caplog, begin_s):
+    # times of outages are those of the replay, from 0, also where the log's are seconds since 1970
+    reads = pa.table({"arrival_s": begin_s + np.arange(60.0), "file_id": [0, 1] * 30, "bytes": [1.0] * 60})
+    reads = reads.append_column("request_id", pa.array(range(60))).append_column(
+        "op", pa.array(["read"] * 60)
+    )
+    pq.write_table(reads, tmp_path / "log.parquet")
+    outage = pa.table({"node_id": ["a"], "start_s": [begin_s + 10], "end_s": [begin_s + 20]})
+    pq.write_table(outage, tmp_path / "outages.parquet")
+    paths = {"trace": str(tmp_path / "log.parquet"), "outages": str(tmp_path / "outages.parquet")}
+    given = paths | {"policy": "none", "nodes": {"a": 1.0}, "k": 1, "parity": 0, "warm_up": 0.0}
+    assert cache_study(options(tmp_path / "out", **given), QUIET) == 0
+    effective = read_results(tmp_path / "out", "runs")["failed_reads"].item() == 10
+    told = f"outages={paths['outages']}: none is within the 59 s that are replayed" in caplog.text
+    assert (effective, told) == ((True, False) if begin_s == 0 else (False, True))
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
