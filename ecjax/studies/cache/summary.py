@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from ecjax.console import say
+from ecjax.console import remark, say
 from ecjax.studies.cache.tables import ALL, REFERENCE
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
@@ -35,12 +35,14 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         _print_means(means.head(_MOST_LINES), console, title)
     if len(means) > _MOST_LINES:
         say(console, f"{len(means) - _MOST_LINES} more lines: dataset runs.")
-    lost = int((runs["failed_reads"] > 0).sum())
+    lost, none = (int((runs["failed_reads"] >= least).sum()) for least in (1, runs["requests"]))
     if lost:
-        say(
+        rest = "latencies are those of the others" if lost > none else "none has latencies"
+        some = f", all of them in {none}" if lost > none > 0 else ", all of them" if none else ""
+        remark(
             console,
-            f"In {lost} of {len(runs)} runs reads failed, as too few chunks were up: column failed_reads; latencies "
-            "are those of the others.",
+            f"In {lost} of {len(runs)} runs reads failed{some}, as too few chunks were up: column failed_reads; "
+            f"{rest}.",
             "yellow",
         )
     print_errors(runs, console)
