@@ -204,6 +204,60 @@ def test_bars_are_in_the_order_of_their_numbers():
     assert chart.traces[0]["y"] == list(range(40))
 
 
+def drawn(job, title, runs, **datasets):
+    """What the bars of a chart are called, with the first value of each."""
+    rows = [{"run_id": f"r{place}", "input_id": "i"} | row for place, row in enumerate(runs)]
+    chart = titled(jobs.section(study(job, rows, **datasets)), title)
+    first = chart.table.column_names[1]
+    return dict(zip(chart.table["label"].to_pylist(), chart.table[first].to_pylist(), strict=True))
+
+
+def test_bars_are_means_over_seeds_and_nothing_else():
+    far = [{"policy": "cooperative", "neighbour_s": s, "mean_s": 4 * s} for s in (0.25, 0.5)]
+    sizes = [{"policy": "lru", "items": n, "mean_s": float(n)} for n in (10, 20)]
+    policies = [{"policy": "exact", "half_life_s": None}, {"policy": "lru", "half_life_s": 1800.0}]
+    title = "Latency by policy"
+    assert drawn("cache", title, far) == {"neighbour_s 0.25": 1.0, "neighbour_s 0.5": 2.0}
+    assert drawn("cache", title, sizes) == {"items 10": 10.0, "items 20": 20.0}
+    # what goes with the policy is not said again, and seeds have nothing that tells them apart
+    seeds = [row | {"mean_s": mean} for row in policies for mean in (1.0, 3.0)]
+    assert drawn("cache", title, seeds) == {"exact": 2.0, "lru": 2.0}
+    codes = [
+        {
+            "strategy": "static",
+            "n": n,
+            "k": 2,
+            "rate_per_s": rate,
+            "mean_s": rate * n,
+            "capacity_per_s": 9.0 / n,
+        }
+        for n in (3, 4)
+        for rate in (1.0, 2.0)
+    ]
+    assert len(drawn("adapt", "Latency by strategy", codes)) == 4
+    assert drawn("adapt", "Rate that can be served", codes) == {"n 3": 3.0, "n 4": 2.25}
+    lines = titled(jobs.section(study("adapt", codes)), "Latency against rate").traces
+    assert [(line["name"], line["y"]) for line in lines] == [("n 3", [3.0, 6.0]), ("n 4", [4.0, 8.0])]
+
+
+def test_widths_of_coflows_are_those_of_their_run():
+    runs = [
+        {"scheduler": "fair", "sources": "given", "rate_scale": scale, "mean_s": 1.0} for scale in (1.0, 2.0)
+    ]
+    widths = [
+        {
+            "run_id": f"r{run}",
+            "scheduler": "fair",
+            "sources": "given",
+            "width_class": "1",
+            "mean_s": 5.0 + run,
+        }
+        for run in (0, 1)
+    ]
+    found = drawn("schedule", "By width", runs, coflow_widths=widths)
+    assert found == {"rate_scale 1": 5.0, "rate_scale 2": 6.0}
+
+
 def test_datasets_that_lack_a_column_are_named():
     kinds = kinds_of(study("optimize", [{}], file_plans=[{"n": 3}]))
     assert (

@@ -150,14 +150,14 @@ def distinct(texts: Sequence[str]) -> list[str]:
 def labelled(table: pa.Table, names: Sequence[str], name: str) -> pa.Table:
     """The table with a column ``name`` of texts: what stands in those of the columns ``names`` that differ.
 
-    Numbers are named by their column, unless they stand alone.
+    Numbers are named by their column, unless those of the first one stand alone.
     """
     present = pick(table, names).column_names
     differing = [each for each in present if len(pc.unique(table.column(each))) > 1] or present[:1]
     columns = []
     for each in differing:
         column = words(table, each)
-        if len(differing) > 1 and not pa.types.is_string(table.column(each).type):
+        if differing != present[:1] and not pa.types.is_string(table.column(each).type):
             column = [f"{each} {text}" if text else "" for text in column]
         columns.append(column)
     texts = [", ".join(filter(None, row)) for row in zip(*columns, strict=True)] or [""] * len(table)

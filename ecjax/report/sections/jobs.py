@@ -14,7 +14,10 @@ from ecjax.report.results import Results, labelled, pick
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars by the columns ``names`` together; values are columns with what they are called."""
+    """Bars by the columns ``names`` together; values are columns with what they are called.
+
+    Those of ``same`` change no value.
+    """
 
     title: str
     dataset: str
@@ -22,6 +25,7 @@ class Bars:
     values: tuple[tuple[str, str], ...]
     axes: tuple[str, str]
     log: bool = False
+    same: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,22 @@ class Shares:
     axes: tuple[str, str]
 
 
+# columns of ``runs`` that may differ between runs of one name: rows of several of them are no seeds of one
+_POINT = {
+    "schedule": ("rate_scale", "size_scale", "n", "k", "share_at_zero", "input_id"),
+    "adapt": ("n", "k", "delays", "arrivals", "rate_per_s", "rate_scale", "input_id"),
+    "cache": (
+        "neighbour_s",
+        "k",
+        "copies",
+        "items",
+        "zipf",
+        "failed",
+        "half_life_s",
+        "rate_scale",
+        "input_id",
+    ),
+}
 _EVERY_RUN = ("runs", "bench", "coflow_widths", "coflows")
 _LEVELS = np.linspace(0, 1, 201)
 _LATENCIES = (("mean_s", "mean"), ("p50_s", "median"), ("p99_s", "99th percentile"))
@@ -120,6 +140,7 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines | Shares, ...]]] = {
                 ("strategy",),
                 (("capacity_per_s", "capacity"),),
                 ("strategy", "largest rate (1/s)"),
+                same=("arrivals", "rate_per_s", "rate_scale"),
             ),
             Lines("Latency over time", "timeline", "start_s", "mean_s", (), ("time (s)", "mean latency (s)")),
         ),
@@ -250,22 +271,55 @@ def section(results: Results) -> Section | None:
         table = results.table(item.dataset) if item.dataset in _EVERY_RUN else results.of_run(item.dataset)
         if table is None:
             continue
+        point = _POINT.get(results.job, ()) if item.dataset in _EVERY_RUN else ()
         if isinstance(item, Lines):
-            charts.append(lines(item.title, table, item.x, item.y, item.by, item.axes, item.log))
+            by = _telling(table, item.by, [name for name in point if name != item.x])
+            if by:
+                table, by = labelled(table, by, "label"), ("label",)
+            charts.append(lines(item.title, table, item.x, item.y, by, item.axes, item.log))
         elif isinstance(item, Shares):
-            charts.append(_shares(item, table))
+            table = _with_point(table, results.runs, point)
+            charts.append(_shares(item, table, _telling(table, item.by, point)))
         else:
-            means = _means(table, item.names, item.values)
+            table = _with_point(table, results.runs, point)
+            means = _means(
+                table,
+                _telling(table, item.names, [name for name in point if name not in item.same]),
+                item.values,
+            )
             charts.append(bars(item.title, means, "label", item.values, item.axes, item.log))
     drawn = [chart for chart in charts if chart is not None]
     return Section(title, charts=drawn) if drawn else None
 
 
-def _shares(item: Shares, table: pa.Table) -> Chart | None:
+def _with_point(table: pa.Table, runs: pa.Table, point: Sequence[str]) -> pa.Table:
+    """Rows of a dataset with the columns ``point`` of their runs that it lacks."""
+    lacking = [name for name in point if name in runs.column_names and name not in table.column_names]
+    if not lacking or "run_id" not in table.column_names:
+        return table
+    places = pc.index_in(table.column("run_id"), value_set=runs.column("run_id").combine_chunks())
+    for name in lacking:
+        table = table.append_column(name, runs.column(name).take(places))
+    return table
+
+
+def _telling(table: pa.Table, names: Sequence[str], point: Sequence[str]) -> tuple[str, ...]:
+    """``names``, and those columns of ``point`` that tell rows apart which the ones before them do not."""
+    telling = [name for name in names if name in table.column_names]
+    for name in point:
+        if name in table.column_names and name not in telling:
+            before, after = (
+                len(table.group_by(keys).aggregate([])) if keys else 1 for keys in (telling, [*telling, name])
+            )
+            telling += [name] * (after > before)
+    return tuple(telling)
+
+
+def _shares(item: Shares, table: pa.Table, by: Sequence[str]) -> Chart | None:
     """Quantiles of a column by group, however many rows there are."""
     if item.value not in table.column_names:
         return None
-    named = labelled(table, item.by, "label")
+    named = labelled(table, by, "label")
     parts = []
     for label in pc.unique(named.column("label")).to_pylist():
         part = pc.drop_null(named.filter(pc.equal(named.column("label"), label)).column(item.value))
@@ -279,7 +333,7 @@ def _shares(item: Shares, table: pa.Table) -> Chart | None:
     return lines(item.title, shown, item.value, "share_below", ("label",), item.axes, True)
 
 
-def _means(table: pa.Table, names: tuple[str, ...], values: Sequence[tuple[str, str]]) -> pa.Table:
+def _means(table: pa.Table, names: Sequence[str], values: Sequence[tuple[str, str]]) -> pa.Table:
     """A row per combination of some columns, its name in ``label``: the mean of the values over rows, as of seeds."""
     measures = pick(table, [name for name, _ in values])
     order = [(name, "ascending") for name in names if name in table.column_names]
