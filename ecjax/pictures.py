@@ -41,10 +41,13 @@ def write_pictures(outs: Sequence[str], folder: str, names: Sequence[str]) -> li
             found[name] = figure
     missing = [name for name in names if name not in found]
     if missing or not found:
+        possible = (
+            list(dict.fromkeys(name for out in outs for name, _ in _figures(out, ()))) if missing else []
+        )
         lacking = f"figures={missing[0]}: no such figure" if missing else f"pictures={folder}: no figure"
         raise UserError(
             f"report: {lacking} can be drawn of {', '.join(outs)}; allowed: "
-            f"{', '.join(found) or 'results of a job with figures, see its figures='}"
+            f"{', '.join(possible) or 'results of a job with figures, see its figures='}"
         )
     place = location(folder)
     with write_errors(place):
