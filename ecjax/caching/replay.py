@@ -86,6 +86,8 @@ def replay(
     if (node_of[:, :k] < 0).all(axis=2).any():
         raise ValueError("node_of: a data chunk without a copy")
     count, stored = len(reads.time_s), Stored(k, node_of)
+    # no more chunks than there are: some policies have tables of the size of the cache
+    policy = policy._replace(capacity=min(policy.capacity, k * items))
     reads = Reads(
         writable(reads.time_s, float), writable(reads.item, np.int64), writable(reads.edge, np.int64)
     )

@@ -198,3 +198,13 @@ def test_latency_above_the_static_optimum():
     assert mean("exact", replan_reads=20_000) / best - 1 <= above["exact"]
     assert above["decayed_lfu"] == pytest.approx(0.041, abs=0.005)
     assert above["lru"] == pytest.approx(0.418, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["w_tinylfu", "agar"])
+def test_caches_larger_than_all_chunks(name):
+    # tables of the size of the cache would be of gigabytes
+    stored = Stored(2, np.array([[[0], [1]], [[1], [0]]]))
+    reads = Reads(np.arange(6.0), np.array([0, 1, 0, 1, 1, 0]), np.zeros(6, np.int64))
+    one = replay(reads, stored, network(np.array([[0.5, 0.25]])), policy(name, 10**9, period_s=2.0))
+    # of whole items the first reads miss; a plan comes after the two of the first period
+    assert one.hit_chunks.tolist() == [0, 0, 2, 2, 2, 2]
