@@ -25,6 +25,7 @@ _MOST_STEADY_LOAD = 0.95
 _MOSTLY, _AGREE = 0.6, 0.15  # share of the wait, and difference of mean waits
 _PART, _MOST_PARTS, _MOST_PIECES = 2.0, 8, 2**20  # of c, in a bin, in all: pieces of coarse bins
 _POISSON = 0.1  # distance of I from 1 that is none
+_MISSED = 0.1  # of c_0: wait that blocks miss
 
 
 class Pieces(NamedTuple):
@@ -65,9 +66,12 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
         dispersion = 1.0
     denoised = _denoised(arrivals, at, blocks, dispersion)
     raw = denoised if arrivals.certain else _raw(arrivals, at)
-    long_wait = raw.wait_s > _LONG_WAIT * float(np.average(at.c, weights=at.chunks))
+    c = float(np.average(at.c, weights=at.chunks))
+    long_wait = raw.wait_s > _LONG_WAIT * c
+    # of a single file, each too short to split a block, they hardly show in I, which is of all reads
+    missed = raw.wait_s - denoised.wait_s > max(_MISSED * c, _AGREE * denoised.wait_s)
     # bursts within blocks, and episodes of overload: the counts say when they are
-    bursts = dispersion != 1 or (long_wait and not _is_steady(denoised, raw))
+    bursts = dispersion != 1 or missed or (long_wait and not _is_steady(denoised, raw))
     branch = RAW if bursts and not arrivals.certain else DENOISED
     return Paths(at, raw, denoised, branch, dispersion)
 

@@ -124,6 +124,25 @@ def test_bursts_of_every_length(burst_s, load, of_mean, of_p99):
     )
 
 
+def test_bursts_of_one_file_are_not_lost_among_the_reads_of_others():
+    """Of 50 reads in 20 s, beside as many of other files: most differ too little from chance to split a block."""
+    rng = np.random.default_rng(7)
+    length, files, nodes, k = 4000.0, 60, 12, 4
+    every = rng.uniform(0, length, rng.poisson(2.5 * length))
+    of_first = np.concatenate([begin + rng.uniform(0, 20, 50) for begin in np.arange(50, length, 400)])
+    times = np.concatenate([every, of_first])
+    file = np.concatenate([rng.integers(1, files, len(every)), np.zeros(len(of_first), int)])
+    order = np.argsort(times)
+    sets = [rng.permutation(nodes)[:k].tolist() for _ in range(files)]
+    work = np.bincount(file, minlength=files) @ probabilities(sets, k, nodes)
+    log = times[order], file[order], sets, k, 0.3 * length / work.max(), nodes
+    found = estimate(*log, length)
+    runs = [latencies(*log, seed) for seed in range(3)]
+    assert found.mean[0] == pytest.approx(np.mean(runs), rel=0.05)
+    assert found.quantiles[0, 2] == pytest.approx(np.quantile(runs, 0.99), rel=0.15)
+    assert found.mean[2] == pytest.approx(np.mean([run[log[1] == 0].mean() for run in runs]), rel=0.1)
+
+
 def test_writes_load_every_chunk_in_their_own_bins():
     rng = np.random.default_rng(8)
     reads, writes = np.sort(rng.uniform(0, 600, 1200)), np.sort(rng.uniform(200, 230, 330))

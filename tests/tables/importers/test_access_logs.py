@@ -454,6 +454,28 @@ def test_lines_without_names_of_columns_are_those_that_are_known(tmp_path):
         open_trace(path, format="wikimedia")
 
 
+def test_small_numbers_of_wikimedia_are_powers_of_ten(tmp_path):
+    """Times to the first byte, as published; a part of a day that was cut has no names of columns."""
+    path = tmp_path / "part-01.tsv"
+    lines = ("7\t1714473446\tjpeg\t20546\t2.8E-4", "8\t-889152392\tsvg+xml\t17446\t1.88E-4")
+    path.write_text("".join(f"{line}\n" for line in lines))
+    trace = open_trace(path)
+    assert trace.format == "wikimedia"
+    assert rows(trace)["bytes"].tolist() == [20546, 17446]
+
+
+def test_temporary_blocks_of_tectonic_are_read_and_written(tmp_path):
+    """Operations as CacheLib names them."""
+    path = tmp_path / "blocks.csv"
+    words = ("getChunkData.Temp", "putChunk.Temp", "getChunkData.Permanent", "getChunkData.NotInitialized")
+    lines = ["op_time,block_id,block_id_size,io_size,io_offset,op_name,op_count"]
+    lines += [f"{second},{second % 2},40,131072,0,{word},1" for second, word in enumerate(words)]
+    write_log(path, lines)
+    trace = open_trace(path)
+    assert rows(trace)["op"].tolist() == ["read", "write", "read", "read"]
+    assert not trace.tally.others
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "koi8-r", "utf-8"])
 def test_names_in_another_encoding_are_those_of_their_bytes(tmp_path, encoding):
     """Raw, percent-encoded or escaped by Apache, in a log that is all of such names."""

@@ -24,6 +24,7 @@ _SECONDS = "The clock ticks in whole seconds."
 _NO_TIMES = "No response times: sojourn, service and load are unknown."
 _ALL_READS = "Operations are not recorded: all accesses count as reads."
 _ONLY_RATES = frozenset({RATES})
+_TECTONIC_KINDS = ("NotInitialized", "Permanent", "Temp", "Temporary")
 
 THESIOS = Profile(
     name="thesios",
@@ -70,10 +71,8 @@ TECTONIC = Profile(
         },
     ),
     clock=Clock(EPOCH, unit_ns=0),
-    reads=frozenset(
-        {"1", "2", "5", "getChunkData.NotInitialized", "getChunkData.Permanent", "getChunkData.Temporary"}
-    ),
-    writes=frozenset({"3", "4", "6", "putChunk.NotInitialized", "putChunk.Permanent", "putChunk.Temporary"}),
+    reads=frozenset({"1", "2", "5", *(f"getChunkData.{kind}" for kind in _TECTONIC_KINDS)}),
+    writes=frozenset({"3", "4", "6", *(f"putChunk.{kind}" for kind in _TECTONIC_KINDS)}),
     operations=r"\d|\w+\.\w+",
     loses=(
         _NO_TIMES,
@@ -112,7 +111,7 @@ WIKIMEDIA = Profile(
     title="Wikimedia CDN, uploads or text",
     shape=Text(
         positions={TIME: 0, KEY: 1, SENT: 3},
-        first_lines=r"\d+\t-?\d+\t[a-z+.-]+\t\d+\t[\d.]+$",
+        first_lines=r"\d+\t-?\d+\t[a-z+.-]+\t\d+\t[\d.]+(?:E-?\d+)?$",
         separator="\t",
         header={
             TIME: ("relative_unix",),
