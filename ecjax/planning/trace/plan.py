@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.trace.data import Traced, merged_bins
-from ecjax.planning.trace.relax import Relaxed, descend, stored_with, wait_of
+from ecjax.planning.trace.relax import Relaxed, descend, stored_with, wait_of, wait_of_work, work_of
 from ecjax.planning.trace.rounding import round_off
 from ecjax.planning.trace.spreading import spread_out
 
@@ -25,7 +25,7 @@ class TracePlan(NamedTuple):
         bound: s, no plan has a smaller objective.
         whole_wait: s, wait of the best plan found in which every read of a row uses the same k nodes.
         blind_wait: s, wait of such a plan that was made for mean rates, and sees no bursts.
-        uneven: the ratio of that to the least possible wait if rates were constant.
+        uneven: the ratio of that to the wait of spread reads if all files came and went together.
         spread_wait: s, wait where the reads of all rows spread over all nodes: the least possible.
         steady_wait: s, the same if all arrived at constant rates.
         iterations: of descents, and rounds of chunks added.
@@ -71,7 +71,7 @@ def plan_trace(
     kinds = round_off(data, relaxed.probabilities, relaxed.stored)
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
-    even, blind = even_spread(waits), _blind(waits)
+    even, blind = even_spread(waits), _blind(waits, relaxed)
     wait = wait_of(waits, spread.probabilities, spread.placed.astype(float))
     return TracePlan(
         probabilities=spread.probabilities,
@@ -104,16 +104,25 @@ def _uneven(data: Traced) -> np.ndarray:
     return np.where(data.rows.allowed, even_spread(data) + draws, 0.0)
 
 
-def _blind(data: Traced) -> tuple[float, float]:
+def _blind(data: Traced, relaxed: Relaxed) -> tuple[float, float]:
     """Wait of whole choices that balance the work of the whole log as if it arrived at constant rates, s; and by how
-    much it would be above that of reads spread evenly if they did: what few or unequal files cannot balance.
+    much it would be above that of spread reads if all files came and went together: what few or unequal files cannot
+    balance, which bursts beyond capacity multiply.
     """
     even, constant = even_spread(data), merged_bins(data, 1)
     cold = stored_with(data, even)
     kinds = round_off(constant, even, cold)
     whole, placed = (kinds == HOT).astype(float), (kinds != NONE).astype(float)
-    least = wait_of(constant, even, cold)
-    return wait_of(data, whole, placed), wait_of(constant, whole, placed) / least if least > 0 else 1.0
+    least = min(_together_wait(data, even, cold), _together_wait(data, relaxed.probabilities, relaxed.stored))
+    uneven = _together_wait(data, whole, placed) / least if least > 0 else 1.0
+    return wait_of(data, whole, placed), uneven
+
+
+def _together_wait(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float:
+    """Wait if every node had its part of the work of the log in every bin, s."""
+    work = work_of(data, probabilities, stored)
+    by_bin = work.sum(axis=1)
+    return wait_of_work(data, np.outer(by_bin / by_bin.sum(), work.sum(axis=0)))
 
 
 def _steady_wait(data: Traced, relaxed: Relaxed) -> float:

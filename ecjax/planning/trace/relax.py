@@ -76,7 +76,11 @@ def work_of(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> np.n
 
 def wait_of(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float:
     """Mean wait of a chunk by J, or what an order-statistic form bounds, s."""
-    work = work_of(data, probabilities, stored)
+    return wait_of_work(data, work_of(data, probabilities, stored))
+
+
+def wait_of_work(data: Traced, work: np.ndarray) -> float:
+    """The same of the work that arrives at the nodes in every bin, (B, m) s."""
     return data.offset + float(
         data.weight @ forward(data.bins.width, work, data.c, data.penalty, np.empty_like(work))
     )

@@ -108,7 +108,7 @@ def bursts_of(plan: TracePlan) -> str:
     """Whose bursts a log has: ``none``, ``common`` to all files, or of ``single`` files or groups of them.
 
     By J of a plan for mean rates against J with all reads spread over all nodes, the least possible; beyond what that
-    plan would be above it at constant rates, where nodes cannot be loaded alike.
+    plan would be above it if all files came and went together, where nodes cannot be loaded alike.
     """
     if plan.blind_wait > _COMMON * max(plan.uneven, 1.0) * plan.spread_wait:
         return "single"

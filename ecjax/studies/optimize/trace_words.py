@@ -12,8 +12,8 @@ _WAITS = (
 )
 _SENTENCES = {
     "common": (
-        f"bursts are common to all files: {_WAITS}, the least possible: placement cannot help, more capacity or a "
-        "cache can"
+        f"bursts are common to all files: {_WAITS}, the least possible: once nodes are loaded alike placement cannot "
+        "help, more capacity or a cache can"
     ),
     "single": f"bursts are of single files or groups of them: {_WAITS}, the least possible: spreading pays",
     "none": f"bursts hardly count in this log: {_WAITS}, about as at constant rates",

@@ -89,6 +89,30 @@ def test_bursts_of_all_files_are_beyond_placement(tmp_path):
     assert "placement cannot help, more capacity or a cache can" in text.getvalue()
 
 
+def test_a_day_of_all_files_is_common_where_nodes_cannot_be_loaded_alike(tmp_path):
+    """Beyond capacity a node that is loaded more than others waits many times as long, whoever's reads they are."""
+    rng = np.random.default_rng(5)
+    names, files = logged(tmp_path), 20
+    times = np.sort(rng.uniform(0, 2000, 60_000))
+    times = times[rng.uniform(0, 1.8, len(times)) < 1 + 0.8 * np.sin(times * 2 * np.pi / 1000)]
+    log = pd.DataFrame({"request_id": range(len(times)), "arrival_s": times, "op": "read", "bytes": 2e6})
+    weight = np.arange(1, files + 1) ** -0.5
+    log["file_id"] = rng.choice(files, len(times), p=weight / weight.sum())
+    log.to_parquet(names["trace"])
+    nodes = pd.read_parquet(names["nodes"])
+    mean = np.array([0.7, 1, 1.3] * 2) * 0.65 * NODES * 2000 / (2 * len(times))
+    nodes.assign(service_mean_s=mean, service_second_s2=2 * mean**2, service_third_s3=6 * mean**3).to_parquet(
+        names["nodes"]
+    )
+    pd.DataFrame({"file_id": range(files), "bytes": 2e6, "k": 2, "rate_per_s": 1e-3}).to_parquet(
+        names["files"]
+    )
+    assert planned(**names) == 0
+    run = read_results(names["out"], "runs").iloc[0]
+    assert run["blind_wait_s"] > 1.08 * run["spread_wait_s"] > 10 * run["steady_wait_s"]
+    assert run["bursts"] == "common"
+
+
 @pytest.mark.slow
 def test_plans_for_mean_rates_say_what_the_log_makes_of_them(tmp_path):
     """The same estimate as a replay of the plan under the log, which in turn is near what is replayed."""
