@@ -20,7 +20,8 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
     """Whether every row can have its least code length within all constraints together.
 
     Exact for files without groups (a maximum flow from classes of rows with equal masks and lengths to the nodes);
-    of groups, whose chunks go to a node all or none, only what splitting them would allow is checked. Beyond 2^31
+    of groups, whose chunks go to a node all or none, only whether enough nodes have room for each alone is checked,
+    and what splitting them among these nodes would allow. Beyond 2^31
     chunks, or where so many files have masks of their own that the flow would take gigabytes, only the sum of the
     capacities is.
 
@@ -84,6 +85,19 @@ def _check_capacity(problem: Problem, floor, mask, nodes: pa.Table, files: pa.Ta
         raise UserError(
             f"nodes: column capacity_chunks: found room for {held:.0f} chunks in all; the files need at least {needed}"
         )
+    grouped = weight > 1
+    if np.any(weight[grouped] > capacity.min()):
+        fits = ~grouped[:, None] | (weight[:, None] <= capacity)
+        mask = fits if mask is None else mask & fits
+        room = mask.sum(axis=1) if problem.per_site is None else _room_at_sites(mask, problem)
+        short = grouped & (room < floor)
+        if short.any():
+            file = first_file(short)
+            row = int(np.argmax(short)) if problem.row is None else int(np.asarray(problem.row)[file])
+            raise UserError(
+                f"{of_file(files, file)}: its group has {weight[row]} files, and {room[row]} of its nodes can hold a "
+                f"chunk of each (capacity_chunks); at least {floor[row]} are needed, max(k + min_extra_chunks, d)"
+            )
     most = weight.sum() if mask is None else weight @ mask
     if np.all(capacity >= most) or needed > _MOST_FLOW:
         return

@@ -118,6 +118,21 @@ def test_too_little_room_in_all():
     )
 
 
+def test_groups_go_to_nodes_that_hold_a_chunk_of_every_file():
+    """Three files of a group, of two chunks each: split among the nodes they would fit."""
+    group = {"weights": [1, 3], "row": [0, 1, 1, 1]}
+    assert refused([1, 2], capacity=[3, 2, 2, 2], **group) == (
+        "files: row 1 (file_id=f1): its group has 3 files, and 1 of its nodes can hold a chunk of each "
+        "(capacity_chunks); at least 2 are needed, max(k + min_extra_chunks, d)"
+    )
+    check_feasible(*_pair(instance([1, 2], capacity=[3, 3, 1, 0], **group)))
+    # both nodes with room for the group are at one site
+    assert "and 1 of its nodes" in refused([1, 2], per_site=1, capacity=[3, 3, 2, 2], **group)
+    # what else may only use these nodes no longer finds room there
+    masks = [[True, True, False, False], [True] * 4]
+    assert "'p', 'q' have room for 6 chunks" in refused([1, 2], masks, capacity=[3, 3, 1, 1], **group)
+
+
 def test_nodes_that_too_many_files_need():
     """Two files that may use only p and q, which hold one chunk each; a third has all the rest."""
     masks = [[True, True, True, True], [True, True, False, False], [True, True, False, False]]
@@ -147,11 +162,9 @@ def test_a_group_counts_with_all_its_files():
     assert (
         message == "nodes: column capacity_chunks: found room for 6 chunks in all; the files need at least 7"
     )
-    message = refused([3, 1], capacity=[9, 1, 1, 9], weights=[3, 1], row=[1, 0, 0, 0])
-    assert (
-        "'q', 'r' have room for 2 chunks in all; at least 3 can only go there; first of their files: row 1"
-        in message
-    )
+    message = refused([3, 2], capacity=[9, 3, 3, 0], weights=[3, 1], row=[1, 0, 0, 0])
+    # nine of the group and one of the other file, of which p takes three and one
+    assert "'q', 'r', 's' have room for 6 chunks in all; at least 7 can only go there" in message
 
 
 def test_many_classes_of_masks_are_told_apart():

@@ -42,6 +42,11 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     keeping = plans[_keeps(plans, options)]
     limits = _limits(options)
     if keeping.empty:
+        unknown = options.max_p99_s is not None and plans[_p99_column(plans)].isna().all()
+        if unknown:
+            return Recommendation(
+                f"No plan of {len(plans)} has an expected p99{demand}, so that none is known to keep {limits}."
+            )
         fastest = plans.loc[plans["mean"].idxmin()]
         return Recommendation(
             f"No plan of {len(plans)} keeps {limits}{demand}: the fastest has {_speed(fastest)}; {_cost(fastest)}. "
@@ -174,14 +179,15 @@ def _expected(plan: pd.Series, kind: str) -> str:
 
 
 def _cost(plan: pd.Series) -> str:
+    price = f"{dollars_text(plan[_COST])} per period"
     if not plan[_COST] > 0:
-        return "no prices, so theta has no effect"
+        price += " (nothing that it uses has a price)"
     bare = (
         f", {plan['files_without_redundancy']:.0f} files without redundancy"
         if plan["files_without_redundancy"]
         else ""
     )
-    return f"{dollars_text(plan[_COST])} per period, {plan['mean_n']:.3g} chunks per file{bare}"
+    return f"{price}, {plan['mean_n']:.3g} chunks per file{bare}"
 
 
 def _durable(chosen: pd.Series) -> str:

@@ -50,8 +50,10 @@ def plan_columns(
         "files_without_redundancy": int(np.sum(n <= code_k(case.files))),
     }
     if lower_bound is not None and np.isfinite(lower_bound):
-        row |= {"lower_bound": lower_bound, "gap": (objective - lower_bound) / abs(lower_bound)}
-    if nearby_bound is not None and np.isfinite(nearby_bound):
+        row["lower_bound"] = lower_bound
+        if not errors:  # a plan that breaks a constraint may be below what all others are above
+            row["gap"] = (objective - lower_bound) / abs(lower_bound)
+    if nearby_bound is not None and np.isfinite(nearby_bound) and not errors:
         row["gap_nearby"] = (objective - nearby_bound) / abs(nearby_bound)
     if case.earlier is not None:
         row["moved_chunks"] = names.per_node * moved_chunks(case.problem, case.earlier, stored)

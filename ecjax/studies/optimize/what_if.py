@@ -26,7 +26,7 @@ _SLOWER = {
     "background_second": 2,
     "background_third": 3,
 }
-_RATES = ("rate_per_s", "write_rate_per_s", "small_rate_per_s")
+_RATES = ("rate_per_s", "rate_standard_error_per_s", "write_rate_per_s", "small_rate_per_s")
 _ID_LISTS = ("nodes", "forbidden_nodes")
 
 

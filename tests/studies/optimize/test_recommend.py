@@ -92,7 +92,17 @@ def test_the_cheapest_and_the_fastest_stand_beside_the_knee():
 
 def test_without_prices_the_fastest():
     recommended = recommend(runs([0.0, 0.0], [0.5, 0.4]), OptimizeOptions())
-    assert recommended.run_id == "run1" and "no prices, so theta has no effect" in recommended.sentence
+    assert recommended.run_id == "run1"
+    assert "$0 per period (nothing that it uses has a price), 6 chunks per file" in recommended.sentence
+
+
+def test_without_an_expected_p99_none_is_known_to_be_missed():
+    plans = runs([100.0, 130.0], [0.9, 0.5], estimated_p99_s=float("nan"))
+    recommended = recommend(plans, OptimizeOptions(max_p99_s=5.0, budget=120.0))
+    assert recommended.run_id is None
+    assert recommended.sentence == (
+        "No plan of 2 has an expected p99, so that none is known to keep max_p99_s=5 and budget=120."
+    )
 
 
 def test_equal_plans_are_one():

@@ -86,6 +86,15 @@ def test_lost_nodes_are_lost_in_the_files_too(tables):
     assert left.num_rows == 5 and changed.equals(files)
 
 
+def test_traffic_multiplies_rates_and_their_errors(tables):
+    nodes, files = read(tables)
+    names = ["rate_per_s", "rate_standard_error_per_s", "write_rate_per_s"]
+    files = files.append_column(names[1], pa.array(np.full(FILES, 0.5)))
+    files = files.append_column(names[2], pa.array(np.full(FILES, 2.0)))
+    changed = as_if(nodes, files, "traffic:3")[1]
+    assert [changed[name][0].as_py() for name in names] == [3 * RATE, 1.5, 6.0]
+
+
 def test_a_slow_node_takes_so_many_times_as_long(tables):
     nodes, files = read(tables)
     slow = np.asarray(nodes_arrays(as_if(nodes, files, "slow:osd.2:5")[0]).service)
