@@ -28,6 +28,7 @@ def constrained(
     max_chunks_per_site: int | None = None,
     migration_dollars_per_byte: float = 0.0,
     network: pa.Table | None = None,
+    like: tuple[pa.Table, np.ndarray] | None = None,
     fixed_groups: bool = False,
     current: np.ndarray | None = None,
     per_node: int = 1,
@@ -44,6 +45,8 @@ def constrained(
             (``nodes``), for each stored byte: paid once, charged in full to the period. Files that have no current
             placement are new and pay nothing.
         network: checked network table; a read costs dollars_per_byte for each byte that it moves.
+        like: the nodes table that the network table is about, where it is another, and the row in it that each node
+            has its prices from, (m,).
         per_node: chunks of a file that each of its nodes keeps; the problem counts them as one.
         current: (R, m) bool, the current placement of the rows where the files table has no ``nodes``, or None.
         fixed_groups: rows whose files have ``nodes`` get a chunk on each of these and on no other; files of a group
@@ -94,7 +97,7 @@ def constrained(
         problem,
         floor=floor,
         surcharge=_array(surcharge),
-        reading=None if network is None else _array(per_node * _reading(problem, nodes, files, network)),
+        reading=None if network is None else _array(per_node * _reading(problem, nodes, files, network, like)),
         allowed=_array(allowed),
         site=None if "site" not in nodes.column_names else _array(_codes(nodes["site"])[0]),
         per_site=None if max_chunks_per_site is None else max_chunks_per_site // per_node,
@@ -195,12 +198,19 @@ def _fixed(
     return fixed
 
 
-def _reading(problem: Problem, nodes: pa.Table, files: pa.Table, network: pa.Table) -> np.ndarray:
+def _reading(
+    problem: Problem,
+    nodes: pa.Table,
+    files: pa.Table,
+    network: pa.Table,
+    like: tuple[pa.Table, np.ndarray] | None,
+) -> np.ndarray:
     """Dollars per period if every read of a file used the node: (r, m)."""
     period = column(nodes, "cost_period_s", PERIOD_S)[0]
-    prices, client = _byte_prices(nodes, files, network)
+    known, rows = (nodes, np.arange(len(nodes))) if like is None else like
+    prices, client = _byte_prices(known, files, network)
     moved = np.asarray(problem.files.rate) * period * np.asarray(problem.files.chunk_bytes)
-    reading = prices[client]
+    reading = prices[:, rows][client]
     reading *= moved[:, None]
     return reading
 

@@ -56,7 +56,7 @@ from ecjax.tables.run_ids import run_id
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The checked tables at one k, d and scaling of the classes' rates; the fields are those of ``Case``."""
+    """The checked tables at one k, d and scaling of the classes' rates; the fields are those of ``Case``, but ``like``."""
 
     nodes: pa.Table
     files: pa.Table
@@ -69,6 +69,7 @@ class Tables:
     error: str | None = None
     code: str | None = None
     floors: Sequence[Judged] = ()
+    like: tuple[pa.Table, np.ndarray] | None = None  # nodes as they are, and the row of each of these in them
 
 
 def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
@@ -84,7 +85,8 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
     arrivals = None
     sweeps: list[list] = [_codes(options), options.d or [None], options.class_rate_scale or [None]]
     for (code, k), d, class_rates in itertools.product(*sweeps):
-        for scenario, nodes, files in scenarios_of(*input_tables(options, k, d, code), options.what_if):
+        as_they_are, all_files = input_tables(options, k, d, code)
+        for scenario, nodes, files, like in scenarios_of(as_they_are, all_files, options.what_if):
             floors: list[Judged] = []
             error = None
             if options.judges_durability:
@@ -107,7 +109,8 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
             if class_rates is not None:
                 files, rates_text = with_class_rates(files, names, class_rates)
             name = None if code is None else code.name
-            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario, error, name, floors)
+            alike = None if scenario is None else (as_they_are, like)
+            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario, error, name, floors, alike)
 
 
 def _codes(options: OptimizeOptions) -> list[tuple[Code | None, int | None]]:
@@ -174,6 +177,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         max_chunks_per_site=options.max_chunks_per_site,
         migration_dollars_per_byte=options.migration_dollars_per_byte,
         network=network,
+        like=tables.like,
         fixed_groups=options.fixed_groups,
         current=None if earlier is None else np.asarray(earlier.stored),
         per_node=per_node,

@@ -1,6 +1,7 @@
 """Tables as they would be: nodes more, lost or slow, other traffic. Each is planned for like the tables themselves."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ _SLOWER = {
 }
 _RATES = ("rate_per_s", "rate_standard_error_per_s", "write_rate_per_s", "small_rate_per_s")
 _ID_LISTS = ("nodes", "forbidden_nodes")
+_LIKE = "row as it is"  # beside the columns of the nodes while a scenario is made of them
 
 
 def each_scenario(nodes: pa.Table, scenarios: Sequence[str]) -> list[str]:
@@ -137,14 +139,30 @@ def _multiplied(table: pa.Table, factors: dict[str, float | np.ndarray]) -> pa.T
     return table
 
 
-def scenarios_of(
-    nodes: pa.Table, files: pa.Table, scenarios: Sequence[str]
-) -> Iterator[tuple[str | None, pa.Table, pa.Table]]:
+class Scenario(NamedTuple):
+    """Tables as they are, or as they would be.
+
+    Attributes:
+        name: as the option has it; None: as they are.
+        nodes: their table.
+        files: theirs.
+        like: (m,) the row of each node, or of the one that it is like, in the nodes table as it is.
+    """
+
+    name: str | None
+    nodes: pa.Table
+    files: pa.Table
+    like: np.ndarray
+
+
+def scenarios_of(nodes: pa.Table, files: pa.Table, scenarios: Sequence[str]) -> Iterator[Scenario]:
     """The tables as they are, under no name, then as they would be in every scenario.
 
     Raises:
         UserError: a scenario names what the tables have not.
     """
-    yield None, nodes, files
+    rows = np.arange(nodes.num_rows)
+    yield Scenario(None, nodes, files, rows)
     for scenario in each_scenario(nodes, scenarios):
-        yield scenario, *as_if(nodes, files, scenario)
+        changed, others = as_if(nodes.append_column(_LIKE, pa.array(rows)), files, scenario)
+        yield Scenario(scenario, changed.drop_columns(_LIKE), others, changed[_LIKE].to_numpy())

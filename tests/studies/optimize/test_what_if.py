@@ -95,6 +95,29 @@ def test_traffic_multiplies_rates_and_their_errors(tables):
     assert [changed[name][0].as_py() for name in names] == [3 * RATE, 1.5, 6.0]
 
 
+def test_prices_of_reads_go_with_the_nodes(tables, tmp_path):
+    """Rows of the network table that name lost nodes do not count; nodes more are as dear as those they are like."""
+    rows = {"node_id": ["osd.4", "osd.1", None, None], "node_site": [None, None, "west", None]}
+    network = str(tmp_path / "network.parquet")
+    pq.write_table(pa.table(rows | {"dollars_per_byte": [4e-12, 1e-12, 7e-12, 2e-12]}), network)
+    scenarios = ["node:osd.4", "site:west", "nodes:2:osd.4+node:osd.1", "nodes:7"]
+    options = checked(OptimizeOptions(**tables, network=network, what_if=scenarios))
+    prices = [2.0, 1.0, 2.0, 2.0, 4.0, 7.0]
+    expected = {
+        None: prices,
+        "node:osd.4": [2.0, 1.0, 2.0, 2.0, 7.0],
+        "site:west": prices[:4],
+        "nodes:2:osd.4+node:osd.1": [2.0, 2.0, 2.0, 4.0, 7.0, 4.0, 4.0],
+        "nodes:7": [*prices, *prices, 2.0],
+    }
+    cases = {case.what_if: case for case in read_cases(options)}
+    assert list(cases) == list(expected)
+    bytes_per_period = RATE * 1e6 * 30 * 86400
+    for name, by_node in expected.items():
+        reading = np.asarray(cases[name].problem.reading)
+        assert np.allclose(reading, np.array(by_node) * 1e-12 * bytes_per_period, rtol=1e-12)
+
+
 def test_a_slow_node_takes_so_many_times_as_long(tables):
     nodes, files = read(tables)
     slow = np.asarray(nodes_arrays(as_if(nodes, files, "slow:osd.2:5")[0]).service)
