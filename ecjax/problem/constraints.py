@@ -97,7 +97,9 @@ def constrained(
         problem,
         floor=floor,
         surcharge=_array(surcharge),
-        reading=None if network is None else _array(per_node * _reading(problem, nodes, files, network, like)),
+        reading=None
+        if network is None
+        else _array(per_node * _reading(problem, nodes, files, network, like)),
         allowed=_array(allowed),
         site=None if "site" not in nodes.column_names else _array(_codes(nodes["site"])[0]),
         per_site=None if max_chunks_per_site is None else max_chunks_per_site // per_node,

@@ -56,7 +56,7 @@ from ecjax.tables.run_ids import run_id
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The checked tables at one k, d and scaling of the classes' rates; the fields are those of ``Case``, but ``like``."""
+    """The checked tables at one k, d and scaling of the classes' rates; fields are those of ``Case``, but ``like``."""
 
     nodes: pa.Table
     files: pa.Table
@@ -110,7 +110,9 @@ def read_tables(options: OptimizeOptions) -> Iterator[Tables]:
                 files, rates_text = with_class_rates(files, names, class_rates)
             name = None if code is None else code.name
             alike = None if scenario is None else (as_they_are, like)
-            yield Tables(nodes, files, names, k, d, rates_text, arrivals, scenario, error, name, floors, alike)
+            yield Tables(
+                nodes, files, names, k, d, rates_text, arrivals, scenario, error, name, floors, alike
+            )
 
 
 def _codes(options: OptimizeOptions) -> list[tuple[Code | None, int | None]]:

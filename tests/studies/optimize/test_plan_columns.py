@@ -1,0 +1,42 @@
+"""Columns of ``runs`` that a plan tells."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ecjax.options import checked
+from ecjax.planning.jlcm import Solution
+from ecjax.planning.problem import EVALUATE
+from ecjax.studies.optimize.inputs import read_cases
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.rows import plan_columns
+
+
+@pytest.fixture
+def case(tmp_path):
+    """Two nodes alike with room for two chunks each, and files of one chunk: M/M/1 queues of mean service 10 ms."""
+    moments = {"service_mean_s": 0.01, "service_second_s2": 2e-4, "service_third_s3": 6e-6}
+    nodes = pd.DataFrame({"node_id": ["p", "q"], "reference_bytes": 1e6, "capacity_chunks": 2, **moments})
+    files = pd.DataFrame({"file_id": [0, 1, 2], "k": 1, "bytes": 1e6, "rate_per_s": 10.0})
+    for name, table in (("nodes", nodes), ("files", files)):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    tables = {name: str(tmp_path / f"{name}.csv") for name in ("nodes", "files")}
+    return next(read_cases(checked(OptimizeOptions(**tables))))
+
+
+@pytest.mark.parametrize("on_p", [2, 3])
+def test_a_plan_that_breaks_a_constraint_has_no_gap(case, on_p):
+    stored = np.arange(3)[:, None] < on_p
+    stored = np.hstack([stored, ~stored])
+    chosen = stored.astype(float)
+    evaluation = EVALUATE(case.problem, chosen, stored, np.array(0.0))
+    plan = Solution(chosen, stored, evaluation, np.array(1), np.array(True), np.zeros(1))
+    columns = plan_columns(plan, case, lower_bound=0.01, nearby_bound=0.01)
+    # M/M/1 of rates 20 and 10, or 30 alone
+    mean = 0.01 / 0.7 if on_p == 3 else 0.01 * (2 / 0.8 + 1 / 0.9) / 3
+    assert columns["objective"] == pytest.approx(mean, rel=1e-9) and columns["lower_bound"] == 0.01
+    if on_p == 3:
+        assert columns["status"] == "infeasible" and not {"gap", "gap_nearby"} & set(columns)
+    else:
+        gap = pytest.approx((mean - 0.01) / 0.01, rel=1e-6)
+        assert columns["status"] == "ok" and columns["gap"] == gap and columns["gap_nearby"] == gap
