@@ -5,11 +5,16 @@ setting ``JAX_ENABLE_X64`` in the environment overrides that.
 """
 
 import os
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
+from threading import Lock
+from typing import Any, TypeVar
 
 import jax
 
 from ecjax.cache_folder import cache_folder
+
+_Result = TypeVar("_Result")
 
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
@@ -43,6 +48,29 @@ def quick_options() -> dict[str, bool]:
     except Exception:  # XLA has no class of its own for an option that it does not know
         return {}
     return options
+
+
+def quickly(function: Callable[..., _Result], **how: Any) -> Callable[..., _Result]:
+    """The same, compiled by ``jax.jit`` with ``quick_options``; no device is looked for before it is called.
+
+    Args:
+        function: of arrays; not for what other compiled functions call.
+        how: further arguments of ``jax.jit``.
+    """
+    one = Lock()
+
+    @cache
+    def compiled() -> Callable[..., _Result]:
+        return jax.jit(function, compiler_options=quick_options(), **how)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> _Result:
+        # of two threads each would make a program of its own
+        with one:
+            program = compiled()
+        return program(*args, **kwargs)
+
+    return call
 
 
 def device_name() -> str:

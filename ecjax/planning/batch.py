@@ -15,7 +15,7 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
 from ecjax.planning.projection import project_hypersimplex
-from ecjax.precision import device_name
+from ecjax.precision import device_name, quickly
 from ecjax.progress import detail
 from ecjax.stopwatch import Stopwatch
 
@@ -348,9 +348,9 @@ def _longest(
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.
-_STARTS = jax.jit(jax.vmap(_start, (None, 0, None, None, None, None)), static_argnums=(4, 5))
-_BALANCED = jax.jit(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
-_PUBLISHED = jax.jit(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
+_STARTS = quickly(jax.vmap(_start, (None, 0, None, None, None, None)), static_argnums=(4, 5))
+_BALANCED = quickly(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
+_PUBLISHED = quickly(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
 _EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0)))
 _OF_PROBLEM = "max_ec"  # the baseline that takes nothing of the published plan
 # probabilities and chunks of the baselines from the published plan

@@ -27,6 +27,7 @@ from ecjax.planning.scenarios import (
     unconstrained,
 )
 from ecjax.planning.slopes import latency_slopes
+from ecjax.precision import quickly
 from ecjax.progress import detail
 
 WEIGHTS = ("mean", "worst")
@@ -265,7 +266,7 @@ def _lane(
     )
 
 
-@partial(jax.jit, static_argnums=5)
+@partial(quickly, static_argnums=5)
 def _lanes(problem, starts, stored, down, toll, width) -> _Lanes:
     """All scenarios, each from its own start; the last one pays the toll."""
 

@@ -20,6 +20,7 @@ from jax.typing import ArrayLike
 from ecjax.planning.descent import Stopping
 from ecjax.planning.problem import Problem, evaluate, of_files
 from ecjax.planning.rescheduling import nearest, reschedule
+from ecjax.precision import quickly
 from ecjax.status import Status
 
 SCHEDULING = ("nearest", "optimal")
@@ -240,7 +241,7 @@ def _lane(
     )
 
 
-@partial(jax.jit, static_argnums=(5, 6))
+@partial(quickly, static_argnums=(5, 6))
 def _outcomes(problem, probabilities, stored, down, rebuild, scheduling, width) -> _Lane:
     def one(scenario: jax.Array) -> _Lane:
         return _lane(problem, probabilities, stored, rebuild, scheduling, scenario)

@@ -87,7 +87,9 @@ def segment_searched(rows: Coordinates, k: jax.Array) -> tuple[jax.Array, jax.Ar
         low, high, left, right, converged, turn = state
         fall = left - right
         falsi = low + (high - low) * jnp.clip((left - target) / jnp.where(fall > 0, fall, 1), 0, 1)
-        guess = jnp.where((turn % 3 == 2) | ~(falsi < high), 0.5 * (low + high), falsi)[:, None]
+        guess = jnp.where((turn % 3 == 2) | ~(falsi < high), 0.5 * (low + high), falsi)
+        # between neighbouring numbers the middle is one of them, and at the upper end no breakpoint would be taken out
+        guess = jnp.where(guess < high, guess, low)[:, None]
         ends = low[:, None], high[:, None]
         # of every coordinate the breakpoint at or below the guess, and the one above it
         reach, leave = rows.reach, jnp.broadcast_to(rows.leave, shape)

@@ -1,11 +1,5 @@
 """From tables and laws to what ``ecjax.queueing.estimate`` takes."""
 
-from collections.abc import Callable
-from functools import cache, wraps
-from threading import Lock
-from typing import Any, TypeVar
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -34,7 +28,6 @@ from ecjax.simulation.laws import (
     Laws,
 )
 
-_Predicted = TypeVar("_Predicted")
 _PARAMETERS = {
     "gamma": ("shape",),
     "lognormal": ("sigma",),
@@ -43,27 +36,10 @@ _PARAMETERS = {
 }
 
 
-def _program(predict: Callable[..., _Predicted]) -> Callable[..., _Predicted]:
-    """The same, compiled, with static ``levels`` and ``group_count``; no device is looked for before it is called."""
-    one = Lock()
-
-    @cache
-    def compiled() -> Callable[..., _Predicted]:
-        options = precision.quick_options()
-        return jax.jit(predict, static_argnames=("levels", "group_count"), compiler_options=options)
-
-    @wraps(predict)
-    def call(*args: Any, **kwargs: Any) -> _Predicted:
-        # of two threads each would make a program of its own
-        with one:
-            program = compiled()
-        return program(*args, **kwargs)
-
-    return call
-
-
 # made once, so that whatever a process estimates shares compiled programs
-ESTIMATE, TAIL_BOUND = _program(estimate_latency), _program(tail_bound)
+_STATIC = ("levels", "group_count")
+ESTIMATE = precision.quickly(estimate_latency, static_argnames=_STATIC)
+TAIL_BOUND = precision.quickly(tail_bound, static_argnames=_STATIC)
 _STALLS = 8  # values that stand for those of an empirical law
 _POINTS = 512  # samples that stand for two points with their probabilities
 

@@ -341,3 +341,22 @@ def test_derivative_at_the_ends_and_for_bad_rows():
     np.testing.assert_array_equal(change, np.zeros((3, 3)))
     gradient = jax.jit(jax.vmap(jax.grad(lambda a: project_hypersimplex(a, 1.2, mask)[0])))(y)
     np.testing.assert_allclose(gradient, [[0.5, -0.5, 0]] * 3)
+
+
+def test_many_nodes_whose_breakpoints_are_neighbouring_numbers():
+    """The middle of two neighbours is one of them: a search that takes it for a new guess never ends."""
+    random = np.random.default_rng(0)
+    y = (
+        -6.066894763497553
+        + np.spacing(6.0) * random.integers(-3, 4, (500, 40))
+        + random.integers(0, 2, (500, 40))
+    )
+    mask = random.random((500, 40)) < 0.3
+    k = np.minimum(random.integers(1, 8, 500), mask.sum(axis=1)).astype(float)
+    p = np.asarray(project_hypersimplex(y, k, mask=mask))
+    np.testing.assert_allclose(p.sum(axis=1), k, atol=1e-12)
+    assert p.min() >= 0 and np.all(p <= mask)
+    # no row does better by moving between two nodes: what lies higher, by more than rounding, is full first
+    gain = np.where(mask & (p < 1 - 1e-9), y - p, -np.inf).max(axis=1)
+    loss = np.where(mask & (p > 1e-9), y - p, np.inf).min(axis=1)
+    assert np.all(gain <= loss + 1e-9)

@@ -24,7 +24,7 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
-from ecjax.precision import device_name
+from ecjax.precision import device_name, quickly
 
 _TIE = 1e-9  # of the shortest service, that dollars count where they have no price
 _NOTHING: Any = np.zeros(0)
@@ -180,4 +180,4 @@ def finished(
 
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
-_RESCHEDULE = jax.jit(partial(reschedule, stopping=_POLISHING))
+_RESCHEDULE = quickly(partial(reschedule, stopping=_POLISHING))

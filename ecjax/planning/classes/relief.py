@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.problem import Problem, step_scale, usable
 from ecjax.planning.projection import project_hypersimplex
+from ecjax.precision import quickly
 
 # Norms of the loads that are brought down one after the other: the last is the largest load to 0.5 % on 100 nodes.
 _NORMS = (16.0, 128.0, 1024.0)
@@ -80,7 +81,7 @@ def _ratios(
 _RATIOS = jax.jit(_ratios)
 
 
-@jax.jit
+@quickly
 def _spread(
     problem: Problem, member: jax.Array, most: jax.Array, start: jax.Array, stored: jax.Array
 ) -> jax.Array:

@@ -25,6 +25,7 @@ from ecjax.planning.classes.model import (
 from ecjax.planning.descent import Descent, Stopping, descend
 from ecjax.planning.problem import step_scale
 from ecjax.planning.projection import project_hypersimplex
+from ecjax.precision import quickly
 
 STOPPING = Stopping(eps=1e-6, max_iterations=100)
 _ROUNDS = 12  # of multipliers
@@ -83,7 +84,7 @@ class _Sweep(NamedTuple):
     rounds: jax.Array
 
 
-@partial(jax.jit, static_argnames="stopping")
+@partial(quickly, static_argnames="stopping")
 def schedule(
     model: ClassModel, goal: Goal, fixed: Fixed, start: jax.Array, z: jax.Array, stopping: Stopping = STOPPING
 ) -> Scheduled:

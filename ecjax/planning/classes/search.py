@@ -33,6 +33,7 @@ from ecjax.planning.classes.weights import least_weights, on_simplex, weigh
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.problem import Problem, prepare, step_scale, usable
 from ecjax.planning.projection import project_hypersimplex
+from ecjax.precision import quickly
 
 _TOGETHER = 24  # descents at once
 _RANDOM, _CHANGES = 2, 3  # rounds of random divisions, and of changes of the best
@@ -149,7 +150,7 @@ def _divide(
     return blended[jnp.argmax(fine)], jnp.any(fine)
 
 
-_DIVIDE = jax.jit(jax.vmap(_divide, (None, None, None, 0)))
+_DIVIDE = quickly(jax.vmap(_divide, (None, None, None, 0)))
 
 
 def _descend(
@@ -183,7 +184,7 @@ def _descend(
     return descent.value, descent.point
 
 
-_DESCEND = jax.jit(jax.vmap(_descend, (None, None, None, 0)))
+_DESCEND = quickly(jax.vmap(_descend, (None, None, None, 0)))
 
 
 def _divided(descents: _Descents, balanced: jax.Array, rng: np.random.Generator) -> _Valley:

@@ -17,6 +17,7 @@ import numpy as np
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.projection import project_hypersimplex
 from ecjax.planning.read_kinds.model import KindModel, Loads, Moments, latency, node_work
+from ecjax.precision import quickly
 
 _COLUMNS = 12  # that are mixed, the spread itself among them
 _BLURS = (0.3, 0.03)  # of the mean price
@@ -74,7 +75,7 @@ def _relief(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array,
 _SLOPES = {each: jax.jit(jax.value_and_grad(each, has_aux=True)) for each in (latency, _relief)}
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(quickly, static_argnums=0)
 def _mix(objective: Callable, columns: Loads, moments: Moments) -> jax.Array:
     """Shares of the columns, the first of them feasible."""
 

@@ -13,6 +13,7 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.problem import EVALUATE
 from ecjax.planning.robust import robust_improve
 from ecjax.planning.scenarios import evaluate_scenarios
+from ecjax.precision import quickly
 from ecjax.problem.arrays import code_k
 from ecjax.studies.optimize import scenario_rows
 from ecjax.studies.optimize.batches import Item
@@ -87,4 +88,4 @@ def _rebuild(case: Case) -> np.ndarray:
     return most
 
 
-_POLISH = jax.jit(partial(slack.polish, stopping=_POLISHING))
+_POLISH = quickly(partial(slack.polish, stopping=_POLISHING))

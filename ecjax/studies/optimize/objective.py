@@ -13,6 +13,7 @@ from ecjax import planning
 from ecjax.planning import Problem, Solution, estimated
 from ecjax.planning.estimated import Mix
 from ecjax.planning.problem import EVALUATE
+from ecjax.precision import quickly
 from ecjax.predict import plan_estimates
 from ecjax.predict.plan_estimates import plan_estimate, within_bound
 from ecjax.predict.workload import ESTIMATE, workload_of
@@ -124,7 +125,7 @@ def _estimates(
     return float(value), {"estimated_mean_s": mean, "estimated_p99_s": float(quantiles[-1])}
 
 
-_DESCENT = jax.jit(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
+_DESCENT = quickly(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
 
 
 def mix_of(objective: str | dict[str, float]) -> Mix | None:
