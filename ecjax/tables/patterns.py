@@ -88,14 +88,14 @@ def _entries(address: str) -> list[Path]:
     place = location(address)
     if _is_there(address):
         return [place]
+    if not _is_pattern(address):
+        raise _no_match(address)
     names: list[str] = []
     while place.name and _is_pattern("/".join((place.name, str(place.parent)))):
         names.insert(0, place.name)
         place = place.parent
-    matches: list[Path] = []
-    if names:
-        with user_errors(place):
-            matches = list(_matches(place, names, ()))
+    with user_errors(place):
+        matches = list(_matches(place, names, ()))
     if not matches:
         raise _no_match(address)
     return matches
