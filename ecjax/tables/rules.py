@@ -63,7 +63,25 @@ def check_nodes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
     if background and len(background) < len(BACKGROUND_COLUMNS):
         missing = [c for c in BACKGROUND_COLUMNS if c not in background]
         raise place.error(f"missing columns: {', '.join(missing)} (beside {', '.join(background)})")
+    if background:
+        _check_background(table, place)
     return table
+
+
+def _check_background(table: pa.Table, place: Place) -> None:
+    """Sums of lambda times the moments of some service times: (sum of m_2)^2 <= (sum of m_1) (sum of m_3)."""
+    load, second, third = (_numpy(table, c) for c in BACKGROUND_COLUMNS)
+    row = _first((second > 0) & (load == 0))
+    if row is not None:
+        message = f"found {second[row]:g} beside {BACKGROUND_COLUMNS[0]} = 0; allowed: 0"
+        raise place.error(message, column=BACKGROUND_COLUMNS[1], row=row)
+    with np.errstate(over="ignore", invalid="ignore"):
+        least = second * second / load
+    row = _first(third < least * (1 - _TOLERANCE))
+    if row is not None:
+        formula = f"{BACKGROUND_COLUMNS[1]}^2 / {BACKGROUND_COLUMNS[0]} = {least[row]:g}"
+        message = f"found {third[row]:g}; allowed: at least {formula} (no service time has such moments)"
+        raise place.error(message, column=BACKGROUND_COLUMNS[2], row=row)
 
 
 def _check_moments(table: pa.Table, columns: tuple[str, ...], place: Place) -> None:

@@ -12,7 +12,7 @@ half is then
 Only reads are reported; writes keep nodes busy. Connection delays are in none of these: a log knows when nodes finish.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,8 @@ class Validation:
         notices: what else to know, sentences.
         own_times_difference_s: s, largest difference between the log's finish times and those that its own service
             times have in first-come first-served queues; None where the log has no begin of service.
+        trace: the estimate from the arrivals of the first half; None where they do not tell.
+        intervals: s, from where to where 95 % of second halves have their "mean" and "p99"; empty without ``trace``.
     """
 
     table: pa.Table
@@ -54,6 +56,8 @@ class Validation:
     predicted: bool
     notices: tuple[str, ...]
     own_times_difference_s: float | None
+    trace: TraceEstimate | None = None
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def validate(
@@ -106,12 +110,14 @@ def validate(
         )
     if replications >= _FEWEST and replayed.mean[0] > 0:
         notices.append(_chance(replayed, replications))
-    text = _text(observed, replayed)
-    if predicted.trace is not None:
+    text, trace, intervals = _text(observed, replayed), predicted.trace, {}
+    if trace is not None:
         by_service = f"By a replay of the second half's own arrivals: {_text_of_replay(observed, replayed)}."
-        text, sentences = _text_of_arrivals(predicted.trace, observed, halves)
+        intervals = {name: within(trace, place) for name, place in (("mean", 0), ("p99", 3))}
+        text, sentences = _text_of_arrivals(trace, intervals, observed, halves)
         notices[:0] = [*sentences, by_service]
-    return _result(groups, sources, bins, text, notices, difference)
+    result = _result(groups, sources, bins, text, notices, difference)
+    return replace(result, trace=trace, intervals=intervals)
 
 
 def _result(
@@ -217,29 +223,31 @@ def _text_of_replay(observed: Statistics, replayed: Statistics) -> str:
     return ", ".join(parts)
 
 
-def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Halves) -> tuple[str, list[str]]:
+def _text_of_arrivals(
+    estimate: TraceEstimate, intervals: dict[str, tuple[float, float]], observed: Statistics, halves: Halves
+) -> tuple[str, list[str]]:
     """The second half beside what the arrivals of the first say, and how far that may be off."""
-    parts, intervals = [], []
-    for name, predicted, measured, place in (
-        ("mean", estimate.mean[0], observed.mean[0], 0),
-        ("p99", estimate.quantiles[0, 2], observed.quantiles[0, 2], 3),
+    parts, outside = [], []
+    for name, predicted, measured in (
+        ("mean", estimate.mean[0], observed.mean[0]),
+        ("p99", estimate.quantiles[0, 2], observed.quantiles[0, 2]),
     ):
-        low, high = within(estimate, place)
+        low, high = intervals[name]
         off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
         parts.append(
             f"predicted {name} {seconds(predicted)} ({seconds(low)} to {seconds(high)}), "
             f"observed {seconds(measured)}{off}"
         )
         if not low <= measured <= high:
-            intervals.append(name)
+            outside.append(name)
     sentences = [
         "Predicted from the arrivals of the first half as they came; in brackets where 95 % of second halves lie, by "
         "leaving out tenths of the first; bursts that last as long as a tenth, or that it has few of, make them too "
         "narrow."
     ]
-    if intervals:
+    if outside:
         sentences.append(
-            f"Not within those brackets: {' and '.join(intervals)}. The halves differ by more than bursts do in the "
+            f"Not within those brackets: {' and '.join(outside)}. The halves differ by more than bursts do in the "
             "first, or it was by chance."
         )
     names = halves.accesses.node_ids.to_pylist()

@@ -392,6 +392,36 @@ def test_one_cost_period():
     )
 
 
+@pytest.mark.parametrize(
+    ("background", "said"),
+    [
+        # twice 1 s a second is load 2 with moments 1; 10 s once in 100 s beside it
+        ([2.0 + 0.1, 2.0 + 1.0, 2.0 + 10.0], None),
+        ([0.5, 2.0, 8.0], None),  # 4 s, always
+        (
+            [0.5, 2.0, 7.9],
+            "column background_third, row 1 (node_id 'b'): found 7.9; allowed: at least background_second^2",
+        ),
+        (
+            [0.0, 2.0, 8.0],
+            "column background_second, row 1 (node_id 'b'): found 2 beside background_load = 0; allowed: 0",
+        ),
+        ([0.0, 0.0, 0.0], None),
+    ],
+)
+def test_background_moments_are_those_of_some_service_times(background, said):
+    columns = {
+        name: [0.0, value, 0.0]
+        for name, value in zip(
+            ("background_load", "background_second", "background_third"), background, strict=True
+        )
+    }
+    if said is None:
+        check(pa.table({**NODES, **columns}), "nodes")
+    else:
+        assert said in refused({**NODES, **columns}, "nodes")
+
+
 def test_background_moments_go_together():
     message = refused({**NODES, "background_load": [0.1, 0.1, 0.1]}, "nodes")
     assert "missing columns: background_second, background_third" in message

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 from rich.console import Console
@@ -99,7 +100,7 @@ def _results(validation: Validation) -> dict[str, Any]:
     """Status and results of a row of ``runs``."""
     rows = validation.table.filter(pc.equal(validation.table["group"], "all")).to_pylist()
     of = {row["source"]: row for row in rows}
-    row = {
+    row: dict[str, Any] = {
         "status": str(Status.OK if validation.predicted else Status.FAILED),
         "error": None if validation.predicted else validation.text,
         "prediction": validation.text if validation.predicted else None,
@@ -114,6 +115,11 @@ def _results(validation: Validation) -> dict[str, Any]:
     if "trace_estimated" in of:
         for name in ("mean", "p99"):
             row[f"trace_estimated_{name}_s"] = of["trace_estimated"][f"{name}_s"]
+        for name, (low, high) in validation.intervals.items():
+            if np.isfinite(low):
+                row |= {f"trace_estimated_{name}_low_s": low, f"trace_estimated_{name}_high_s": high}
+    if validation.trace is not None:
+        row["trace_branch"] = validation.trace.branch
     if "bound" in of:
         row["latency_s"] = of["bound"]["mean_s"]
     return row
