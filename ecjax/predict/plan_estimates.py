@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from ecjax import planning
 from ecjax.errors import UserError
 from ecjax.planning.problem import NODE_WORK
-from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.predict.workload import ESTIMATE, connection_of, node_laws, present
 from ecjax.queueing.condense import LEAST_SPREAD, Condensed, condense, is_condensed
 from ecjax.queueing.estimate import LEVELS
 from ecjax.queueing.service_law import ServiceLaw
@@ -123,7 +123,10 @@ def begin_compiling(problem: planning.Problem, laws: Laws) -> Thread | None:
     # of nodes that are not condensed, plans of any fewer have the same shapes
     reached = np.maximum(k, min(LEAST_SPREAD, nodes.count))[:, None]
     probabilities = np.where(np.arange(nodes.count) < reached, k[:, None] / reached, 0.0)
-    beside, connect = jnp.zeros((3, nodes.count)), (nodes.connect_mean, nodes.connect_variance)
+    connect = (nodes.connect_mean, nodes.connect_variance)
+    # that there is other work counts, not how much
+    other_work = problem.writes is not None or present(nodes.background) is not None
+    beside = jnp.full((3, nodes.count), 1e-6) if other_work else None
     kinds = Kinds(probabilities, rate, size, k)
     # what is wrong with them is told by the estimate itself
     with suppress(UserError):
@@ -153,7 +156,9 @@ def _inputs(
 ) -> tuple[jax.Array, Workload, Condensed]:
     """What ``ESTIMATE`` takes."""
     few = padded(calibrated(kinds, service))
-    load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside, channels)
+    delay = None if connect is None else connection_of(*connect)
+    other = None if beside is None else present(beside)
+    load = Workload.of(few.rate, few.chunk_bytes, few.k, service, delay, other, channels)
     if len(kinds.rate) > MOST_KINDS:
         load = replace(load, arrivals=arrivals_of(kinds, service))
     reads = jnp.asarray(few.probabilities)

@@ -59,10 +59,21 @@ def workload_of(problem: planning.Problem, laws: Laws, stored: ArrayLike) -> Wor
         files.chunk_bytes,
         files.k,
         node_laws(laws, nodes.count),
-        (nodes.connect_mean, nodes.connect_variance),
-        NODE_WORK(problem, jnp.zeros_like(holds), holds),
+        connection_of(nodes.connect_mean, nodes.connect_variance),
+        present(NODE_WORK(problem, jnp.zeros_like(holds), holds)),
         nodes.channels,
     )
+
+
+def present(values: ArrayLike) -> np.ndarray | None:
+    """The same; None where all are 0: gamma laws of nothing take half of the time of an estimate."""
+    array = np.asarray(values)
+    return array if array.any() else None
+
+
+def connection_of(mean: ArrayLike, variance: ArrayLike) -> tuple[ArrayLike, ArrayLike] | None:
+    """Connection delays as ``Workload.of`` takes them, mean (s) and variance (s^2), (m,); None where all are 0."""
+    return None if present(mean) is None and present(variance) is None else (mean, variance)
 
 
 def node_laws(laws: Laws, nodes: int) -> ServiceLaw:

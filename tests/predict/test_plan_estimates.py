@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing import estimate
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.queueing.workload import Workload
 
 NODES = 12
 
@@ -87,6 +89,54 @@ def test_what_is_compiled_beside_the_planning_is_what_the_estimate_needs(monkeyp
     plan_estimate(problem, laws, probabilities, probabilities > 0)
     assert len(traced) == 1
     assert plan_estimates.begin_compiling(problem, laws) is None
+
+
+class NotMade(Exception):
+    """In place of an estimate."""
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("connections", [False, True])
+def test_work_and_delays_that_are_not_there_are_no_part_of_the_program(monkeypatch, writes, connections):
+    asked = []
+
+    def estimate_of(reads, load, condensed):
+        asked.append(jax.tree.structure((reads, load, condensed)))
+        raise NotMade(load)
+
+    monkeypatch.setattr(plan_estimates, "ESTIMATE", estimate_of)
+    monkeypatch.setattr(plan_estimates, "_BEGUN", set())
+    problem, laws, probabilities = plan_of(8)
+    if writes:
+        problem = replace(problem, writes=jnp.full((4, 8), 1e-3))
+    if not connections:
+        none = jnp.zeros(NODES)
+        problem = replace(problem, nodes=replace(problem.nodes, connect_mean=none, connect_variance=none))
+    thread = plan_estimates.begin_compiling(problem, laws)
+    thread.join()
+    with pytest.raises(NotMade) as raised:
+        plan_estimate(problem, laws, probabilities, probabilities > 0)
+    (load,) = raised.value.args
+    assert (load.background is not None, load.connect is not None) == (writes, connections)
+    # what was compiled beside the planning
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.slow
+def test_the_estimate_without_connections_and_other_work_is_that_with_zeros_of_them():
+    problem, laws, probabilities = plan_of(60)
+    files, nodes = problem.files, problem.nodes
+    none = jnp.zeros(NODES)
+    free = replace(problem, nodes=replace(nodes, connect_mean=none, connect_variance=none))
+    load = Workload.of(
+        files.rate, files.chunk_bytes, files.k, node_laws(laws, NODES), (none, none), jnp.zeros((3, NODES))
+    )
+    zeros, short = (
+        ESTIMATE(probabilities, load),
+        ESTIMATE(probabilities, workload_of(free, laws, probabilities > 0)),
+    )
+    np.testing.assert_allclose(zeros.mean, short.mean, rtol=1e-7)
+    np.testing.assert_allclose(zeros.quantiles, short.quantiles, rtol=1e-7)
 
 
 @pytest.mark.slow

@@ -123,7 +123,9 @@ def test_no_server():
 def moto() -> Iterator[int]:
     """A server that stands for S3."""
     if importlib.util.find_spec("moto") is None:
-        pytest.skip("moto is not installed (pip install moto[s3] flask flask-cors): there is no S3 server to test with")
+        pytest.skip(
+            "moto is not installed (pip install moto[s3] flask flask-cors): there is no S3 server to test with"
+        )
     port = free_port()
     server = subprocess.Popen(
         [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],

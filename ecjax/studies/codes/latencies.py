@@ -14,7 +14,7 @@ from ecjax.planning import Problem
 from ecjax.planning.certified.certify import Certificate
 from ecjax.planning.problem import NODE_WORK
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample
-from ecjax.predict.workload import ESTIMATE, node_laws
+from ecjax.predict.workload import ESTIMATE, connection_of, node_laws
 from ecjax.problem.overload import demand_of, least_overload
 from ecjax.problem.service_laws import service_laws
 from ecjax.queueing.condense import condense
@@ -232,7 +232,7 @@ def _estimate(
         kinds.chunk_bytes,
         np.append(kinds.k[:-1], widest),
         service,
-        (nodes.connect_mean, nodes.connect_variance),
+        connection_of(nodes.connect_mean, nodes.connect_variance),
         other,
     )
     load = replace(load, arrivals=arrivals_of(joined([every_full, *state.small]), service))
