@@ -14,7 +14,7 @@ from ecjax.machine_code import njit
 from ecjax.tables.importers.checking import OPERATION, WORDS
 from ecjax.tables.importers.trace import BATCH_ROWS
 
-_LARGEST = 1 << 62
+LARGEST = 1 << 62  # byte that an access may end at
 _MOST_PIECES = 1 << 20  # extents that one access touches
 
 
@@ -62,7 +62,7 @@ class BlockFormat:
         access in the file.
 
         Raises:
-            UserError: an access is out of order or outside what 63 bits hold; names the line.
+            UserError: there is no access, or one is out of order or outside what 63 bits hold; names the line.
         """
         accesses = self._sorted(extent_bytes) if sort else self._in_order(extent_bytes)
         origin, number = None, 0
@@ -70,6 +70,8 @@ class BlockFormat:
             origin = batch.ticks[0] if origin is None else origin
             yield from extent_batches(batch, extent_bytes, origin, number, self.tick_s)
             number += batch.ticks.shape[0]
+        if origin is None:
+            raise UserError(f"{self.path}: found no accesses; allowed: at least one")
 
     def _in_order(self, extent_bytes: int) -> Iterator[Accesses]:
         line, last = self.first_line, None
@@ -92,6 +94,8 @@ class BlockFormat:
             self._check(batch, line, extent_bytes)
             line += batch.ticks.shape[0]
             batches.append(batch)
+        if not batches:
+            return
         order = np.argsort(np.concatenate([b.ticks for b in batches]), kind="stable")
         fields: list[Any] = []
         for values in zip(*batches, strict=True):
@@ -106,19 +110,33 @@ class BlockFormat:
 
     def _check(self, batch: Accesses, line: int, extent_bytes: int) -> None:
         for name, values in (("offset", batch.offset), ("size", batch.size)):
-            wrong = (values < 0) | (values > _LARGEST - (batch.size if name == "offset" else 0))
+            wrong = (values < 0) | (values > LARGEST - (batch.size if name == "offset" else 0))
             if wrong.any():
                 row = int(np.argmax(wrong))
                 raise UserError(
                     f"{self.path}, line {line + row}: found {name} {values[row]} bytes; allowed: 0 to 2^62"
                 )
-        pieces = _pieces(batch, extent_bytes)
-        if pieces.max() > _MOST_PIECES:
-            row = int(np.argmax(pieces > _MOST_PIECES))
-            raise UserError(
-                f"{self.path}, line {line + row}: found size {batch.size[row]} bytes, {pieces[row]} extents of "
-                f"extent_bytes={extent_bytes}; allowed: at most {_MOST_PIECES} extents"
-            )
+        check_pieces(batch, extent_bytes, lambda row: f"{self.path}, line {line + row}")
+
+
+def check_pieces(batch: Accesses, extent_bytes: int, place: Callable[[int], str]) -> None:
+    """Refuse an access that touches more extents than memory should hold.
+
+    Args:
+        batch: accesses.
+        extent_bytes: size of an extent (B).
+        place: names a row of the batch.
+
+    Raises:
+        UserError: there is one.
+    """
+    pieces = _pieces(batch, extent_bytes)
+    if pieces.max() > _MOST_PIECES:
+        row = int(np.argmax(pieces > _MOST_PIECES))
+        raise UserError(
+            f"{place(row)}: found size {batch.size[row]} bytes, {pieces[row]} extents of extent_bytes={extent_bytes}; "
+            f"allowed: at most {_MOST_PIECES} extents"
+        )
 
 
 def extent_batches(

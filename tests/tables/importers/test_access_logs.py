@@ -1,5 +1,6 @@
 import gzip
 import itertools
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -534,3 +535,47 @@ def test_sizes_of_objects_that_come_late_are_kept(tmp_path):
     assert sum(map(len, lines[:900])) > 1 << 16
     found = rows(open_trace(tmp_path / "a.log"))
     assert found["object_bytes"].isna().sum() == 901 and found["object_bytes"].max() == 5000
+
+
+def test_lines_that_are_cut_or_have_no_such_day_are_malformed(tmp_path):
+    lines = list(sample_logs.cloudfront(DAY))
+    comments = [line for line in lines if line.startswith("#")]
+    line = next(line for line in lines if "\tGET\t" in line)
+    path = tmp_path / "access.tsv"
+    path.write_text("\n".join([*comments, line, line[: line.index("/bucket") + 3]]))  # within the name
+    trace = open_trace(path, max_rejects=1)
+    assert len(rows(trace)) == 1 and trace.tally.reasons == {"status": 1}
+    line = next(iter(sample_logs.nginx([DAY[0]._replace(write=False)])))
+    days = {
+        "29/Feb/2024": 0,
+        "28/Feb/2023": 0,
+        "31/Dec/2023": 0,
+        "29/Feb/2023": 1,
+        "31/Sep/2023": 1,
+        "00/Jan/2024": 1,
+    }
+    for day, malformed in days.items():
+        path.write_text(line + "\n" + re.sub(r"\[\d\d/\w{3}/\d{4}", f"[{day}", line))
+        trace = open_trace(path, max_rejects=1)
+        assert len(rows(trace)) == 2 - malformed and trace.tally.reasons == ({"time": 1} if malformed else {})
+
+
+def test_hosts_may_be_addresses_in_brackets(tmp_path):
+    expected = rows(opened(tmp_path, "nginx"))
+    path = tmp_path / "brackets.log"
+    path.write_text("\n".join(f"[2001:db8::1] {line}" for line in sample_logs.nginx(DAY)))
+    assert rows(open_trace(path, keep_ids=True, max_rejects=0)).equals(expected)
+
+
+def test_ranges_end_with_their_objects(tmp_path):
+    path = tmp_path / "ibm"
+    ranges = {
+        "100 90 199": 10,
+        "100 100 199": 0,
+        "100 10 19": 10,
+        "100 0 99": 100,
+        "100 5 -1": 95,
+        "100": 100,
+    }
+    path.write_text("\n".join(f"{at} REST.GET.OBJECT 95d3 {each}" for at, each in enumerate(ranges)))
+    assert rows(open_trace(path, max_rejects=0))["bytes"].tolist() == list(ranges.values())

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ecjax.errors import UserError
 from ecjax.tables.importers import blocks, open_trace
 from ecjax.tables.importers.blocks import split_extents
 
@@ -53,3 +54,24 @@ def test_volumes_are_files_of_their_own(tmp_path):
     found = pa.Table.from_batches(list(trace.batches())).to_pandas()
     assert found["file_id"].tolist() == ["usr.0/0", "usr.1/0", "src.0/1"]
     np.testing.assert_allclose(found["arrival_s"], [0, 1e-7, 1e-7], atol=1e-15)
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_a_header_alone_is_no_log(tmp_path, sort):
+    (tmp_path / "a.csv").write_text("version,time,op,size,lbn\n")
+    with pytest.raises(UserError, match="a.csv: found no accesses; allowed: at least one"):
+        list(open_trace(tmp_path / "a.csv", extent_bytes=4096, sort=sort).batches())
+
+
+def test_damaged_numbers_of_alibaba_take_no_memory(tmp_path):
+    lines = [f"1,R,{row},2,157780814436076{row}" for row in range(9)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([*lines, "1,R,9223372036854775807,2,1577808144360770"]))
+    trace = open_trace(path, extent_bytes=4096)
+    assert sum(batch.num_rows for batch in trace.batches()) == 9 and trace.tally.reasons == {"offset": 1}
+    path.write_text("\n".join([*lines, "1,R,0,9999999999999999,1577808144360770"]))
+    with pytest.raises(
+        UserError,
+        match="a.csv: found size 10000000000000000 bytes, .* extents of .*allowed: at most 1048576 extents",
+    ):
+        list(open_trace(path, extent_bytes=4096).batches())

@@ -132,7 +132,7 @@ class AccessLogImporter:
                 )
                 for file, reader in readers.items()
             ]
-            yield from emitter.requests(in_order(streams, path, source.sort), tally)
+            yield from emitter.requests(in_order(streams, path, source.sort), tally, path)
             tally.check(path, finished=True)
 
         def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:

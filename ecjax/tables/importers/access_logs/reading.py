@@ -49,6 +49,7 @@ from ecjax.tables.importers.access_logs.text_fields import (
     request_words,
     text_fields,
 )
+from ecjax.tables.importers.blocks import LARGEST
 from ecjax.tables.importers.rejects import OTHER_KINDS, SAMPLED, Rejected, Tally
 
 _WORD = re.compile(r"[A-Za-z][\w.:\-]*")
@@ -115,6 +116,8 @@ class LineReader:
         tally.lines += int(np.count_nonzero(states != NOTHING))
         if STATUS in fields:
             status, bad = fields.numbers(STATUS, 1.0)
+            # a line that ends before it is cut, perhaps within the name of the object
+            bad |= (fields.spans[STATUS][:, 0] < 0) & isinstance(self.profile.shape, Text)
             wrong.add(bad & ~left_out, "status")
             failed = wrong.none & ~left_out & ~np.isnan(status) & ((status < 200) | (status > 299))
             tally.unsuccessful += int(failed.sum())
@@ -239,7 +242,7 @@ class LineReader:
             columns["node"] = pa.repeat(profile.node, count)
         if OFFSET in fields:
             offset, bad = fields.numbers(OFFSET, 1.0)
-            wrong.add(bad | np.isnan(offset), OFFSET, rows)
+            wrong.add(bad | np.isnan(offset) | (offset + amounts > LARGEST), OFFSET, rows)
             used &= wrong.none[rows]
             columns["offset"] = offset
         if REQUEST_ID in fields:
@@ -289,7 +292,9 @@ class LineReader:
             for role in roles:
                 amounts[kind] = np.where(np.isnan(amounts[kind]), known.get(role, nothing), amounts[kind])
         if RANGE_END in known:
-            part = np.maximum(known[RANGE_END] - known[RANGE_BEGIN] + 1, 0)
+            # a range may go beyond the end of the object, whose bytes end there
+            end = np.fmin(known[RANGE_END], known.get(SIZE, nothing) - 1)
+            part = np.maximum(end - known[RANGE_BEGIN] + 1, 0)
             amounts[0] = np.where(np.isnan(part), amounts[0], part)
         total = np.nan_to_num(np.where(write, amounts[1], amounts[0]))
         return total, known.get(SIZE, nothing)

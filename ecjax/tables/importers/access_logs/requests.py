@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.tables.importers.access_logs.profile import REQUEST_ID, WHOLE, Profile
-from ecjax.tables.importers.blocks import Accesses, block_schema, extent_batches
+from ecjax.tables.importers.blocks import Accesses, block_schema, check_pieces, extent_batches
 from ecjax.tables.importers.checking import WORDS
 from ecjax.tables.importers.clock import common_step
 from ecjax.tables.importers.rejects import Tally
@@ -49,8 +49,14 @@ class Emitter:
                 return common_step(ticks // 10 ** (9 - digits)) * 10.0**-digits
         return 0.0
 
-    def requests(self, batches: Iterator[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
-        """Batches of requests."""
+    def requests(
+        self, batches: Iterator[pa.RecordBatch], tally: Tally, source: str
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of requests of the log ``source``.
+
+        Raises:
+            UserError: an access touches too many extents.
+        """
         origin, number = None, 0
         for batch in batches:
             if "request" in batch.schema.names:
@@ -59,9 +65,9 @@ class Emitter:
                 continue
             origin = int(batch["ticks"][0].as_py()) if origin is None else origin
             if self._extent_bytes is not None:
-                yield from extent_batches(
-                    _volumes(batch), self._extent_bytes, origin, number, 1 / _PER_SECOND
-                )
+                accesses = _volumes(batch)
+                check_pieces(accesses, self._extent_bytes, lambda row: source)
+                yield from extent_batches(accesses, self._extent_bytes, origin, number, 1 / _PER_SECOND)
                 number += batch.num_rows
                 continue
             known = int(np.count_nonzero(~np.isnan(batch["duration_s"].to_numpy())))

@@ -6,7 +6,7 @@ from ecjax.machine_code import njit
 
 FINE, NO_ANCHOR, NOT_CLOSED, NO_OBJECT, NOTHING = range(5)
 _MOST_WORDS = 96
-_SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB, _COMMA, _ESCAPE = 32, 34, 91, 93, 47, 9, 44, 92
+_SPACE, _QUOTE, _OPEN, _CLOSE, _SLASH, _TAB, _COMMA, _ESCAPE, _HYPHEN = 32, 34, 91, 93, 47, 9, 44, 92, 45
 _BRACKET_ANCHOR, _SWIFT_ANCHOR, _MARKER_ANCHOR = 1, 2, 3
 _LINE = -100
 
@@ -20,7 +20,9 @@ def _is_digit(byte):
 def _is_anchor(data, begin, end, opening, kind, marker):
     """Whether the word is the one that positions are counted from; ``opening`` is its quote, or 0."""
     if kind == _BRACKET_ANCHOR:
-        return opening == _OPEN
+        # a date, as "02/Nov/2026:" or "2026-11-02T"; hosts may be addresses in brackets
+        is_date = end - begin > 10 and (data[begin + 2] == _SLASH or data[begin + 4] == _HYPHEN)
+        return opening == _OPEN and is_date
     if kind == _SWIFT_ANCHOR:
         return (
             end - begin == 20

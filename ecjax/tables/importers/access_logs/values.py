@@ -115,6 +115,15 @@ def _days(year, month, day):
 
 
 @njit()
+def _is_date(year, month, day):
+    """Whether there is such a day."""
+    if not (1600 < year < 2250 and 1 <= month <= 12):
+        return False
+    following = _days(year + month // 12, month % 12 + 1, 1)
+    return 1 <= day <= following - _days(year, month, 1)
+
+
+@njit()
 def _whole(data, begin, end):
     """The digits as an integer, -1 where another letter is among them."""
     if end <= begin or end - begin > _LONGEST:
@@ -180,9 +189,7 @@ def _clock_ns(data, place, end, year, month, day):
         _whole(data, place + 3, place + 5),
         _whole(data, place + 6, place + 8),
     )
-    if not (1 <= month <= 12 and 1 <= day <= 31 and 1600 < year < 2250) or not (
-        0 <= hour < 24 and 0 <= minute < 60 and 0 <= second <= 60
-    ):
+    if not (_is_date(year, month, day) and 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second <= 60):
         return nothing
     place += 8
     fraction, step = 0, _SECOND
@@ -240,7 +247,7 @@ def times(data, spans, kind, unit_ns, ticks, wrong):
                     date, clock = number // 1_000_000, number % 1_000_000
                     year, month, day = date // 10_000, date // 100 % 100, date % 100
                     hour, minute, second = clock // 10_000, clock // 100 % 100, clock % 100
-                    if 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60:
+                    if _is_date(year, month, day) and hour < 24 and minute < 60 and second <= 60:
                         value = (
                             np.int64(_days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second)
                             * _SECOND
