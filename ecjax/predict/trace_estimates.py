@@ -27,7 +27,8 @@ from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.traffic.paths import Paths, Pieces, paths
 
 _OF_MARGINS = 2000  # reads in the sample that intervals come from
-_SECOND_LOG = 1.96 * 2**0.5  # standard errors within which a figure of a second log is in 95 %
+_TWO_LOGS = 2**0.5  # noise of the difference of two logs, in that of one
+_SECOND_LOG = 1.96 * _TWO_LOGS  # standard errors within which a figure of a second log is in 95 %
 
 
 class TraceEstimate(NamedTuple):
@@ -35,10 +36,8 @@ class TraceEstimate(NamedTuple):
 
     mean: np.ndarray  # (G,)
     quantiles: np.ndarray  # (G, 4) of ``LEVELS``
-    log_margins: (
-        np.ndarray
-    )  # (5,) half widths of the 95 % intervals of log mean and log quantiles, of all reads
-    least: np.ndarray  # (5,) the same if nobody waited, at the lower end of 95 % by chance
+    log_margins: np.ndarray  # (5,) of all reads, see ``interval``
+    least: np.ndarray  # (5,) mean and quantiles if nobody waited, at the lower end of 95 % by chance
     wait_s: float  # mean of chunks
     service_s: float  # mean of chunks
     load: np.ndarray  # (m,) of the whole log
@@ -46,15 +45,16 @@ class TraceEstimate(NamedTuple):
     branch: str  # raw or denoised
     dispersion: float  # I within blocks of constant rate
 
-    def interval(self, place: int, spread: float = 1.0) -> tuple[float, float]:
-        """95 % interval of the mean (0) or a quantile (1 to 4) of all reads, s; nan where rates are known.
+    def interval(self, place: int) -> tuple[float, float]:
+        """Where another log of this kind and length has the mean (0) or a quantile (1 to 4) of all reads, s.
+
+        A 95 % interval, whose logarithm reaches ``log_margins`` to either side; nan where rates are known.
 
         Args:
             place: of the figure.
-            spread: what margins are multiplied by; the root of 2 for the figure of another log of the same length.
         """
         value = self.mean[0] if place == 0 else self.quantiles[0, place - 1]
-        factor = np.exp(spread * self.log_margins[place])
+        factor = np.exp(self.log_margins[place])
         return float(np.maximum(value / factor, min(self.least[place], value))), float(value * factor)
 
 
@@ -89,7 +89,11 @@ class _Laws(NamedTuple):
 
 
 def trace_estimate(
-    arrivals: Arrivals, placed: Placed, workload: Workload, groups: Groups | None = None
+    arrivals: Arrivals,
+    placed: Placed,
+    workload: Workload,
+    groups: Groups | None = None,
+    services_of_log: bool = False,
 ) -> TraceEstimate:
     """Estimate the latencies of reads of r files.
 
@@ -98,6 +102,7 @@ def trace_estimate(
         placed: where their chunks are; nodes serve first come, first served.
         workload: chunk sizes, service and connection delays; its rates and its background do not count.
         groups: of files; None: all reads only.
+        services_of_log: whether the services are those of the same log, known as well as its reads tell them.
 
     Raises:
         ValueError: nothing is read.
@@ -124,7 +129,9 @@ def trace_estimate(
     return TraceEstimate(
         mean,
         quantiles,
-        np.full(1 + len(LEVELS), np.nan) if arrivals.certain else _margins(way, laws, group_laws(every)[0]),
+        np.full(1 + len(LEVELS), np.nan)
+        if arrivals.certain
+        else _margins(way, laws, group_laws(every)[0], services_of_log),
         laws.least(pieces.reads),
         pieces.wait_s,
         float(np.sum(way.at.work) / np.sum(way.at.chunks)),
@@ -135,10 +142,11 @@ def trace_estimate(
     )
 
 
-def _margins(way: Paths, laws: _Laws, law: np.ndarray) -> np.ndarray:
+def _margins(way: Paths, laws: _Laws, law: np.ndarray, services_of_log: bool) -> np.ndarray:
     """Of mean and quantiles of all reads, by leaving out tenths of the time; from the counts as they are.
 
-    Services add their chance: what a read meets tells as much as its node does in a relaxation time.
+    Arrivals of two logs differ by the noise of both. Services add the chance of another log's, and that of this one
+    where they were learned from it: what a read meets tells as much as its node does in a relaxation time.
     """
     raw = way.raw
     sample = sampled(raw.reads, np.ones(len(raw.reads.bin), bool), all_reads(), _OF_MARGINS)
@@ -149,7 +157,7 @@ def _margins(way: Paths, laws: _Laws, law: np.ndarray) -> np.ndarray:
     mean, quantiles = statistics(laws.points, rest)
     chunks, length = way.at.chunks, raw.reads.width_s.sum()
     alike = 1 + 2 * float(np.average(chunks / length * way.at.relaxation_s, weights=chunks))
-    return log_margins(
-        np.column_stack([mean, quantiles]),
-        chance(laws.points, law, np.asarray(LEVELS), raw.reads.reads.sum() / alike),
+    of_services = chance(laws.points, law, np.asarray(LEVELS), raw.reads.reads.sum() / alike)
+    return _TWO_LOGS * log_margins(
+        np.column_stack([mean, quantiles]), of_services if services_of_log else of_services / 2
     )

@@ -15,8 +15,6 @@ from ecjax.validation.halves import Halves
 from ecjax.validation.latencies import Statistics, unknown
 from ecjax.validation.theory import Dispatch
 
-_TWO_LOGS = float(np.sqrt(2))  # the second half differs from the first by the noise of both
-
 
 def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload) -> TraceEstimate:
     """Latencies under the arrivals of the first half.
@@ -54,7 +52,8 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
     reads, writes = bin_arrivals(times[order], row[order], count + nodes, width, write)
     scaled = writes._replace(reads=writes.reads * np.concatenate([np.ones(count), amount])[writes.file])
     groups = Groups(np.append(rows.group, np.zeros(nodes, int)), int(rows.group.max()) + 1, np.arange(count))
-    return trace_estimate(Arrivals(reads, scaled if len(scaled.reads) else None), placed, load, groups)
+    arrivals = Arrivals(reads, scaled if len(scaled.reads) else None)
+    return trace_estimate(arrivals, placed, load, groups, services_of_log=True)
 
 
 def _written(laws: Laws, node: np.ndarray, size: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -89,11 +88,11 @@ def arrivals_statistics(
     to = np.concatenate([[0], of_class + np.arange(classes), place[rows.file[single]]])
     source = np.concatenate([[0], 1 + np.arange(classes), 1 + classes + single])
     result.mean[to], result.quantiles[to] = estimate.mean[source], estimate.quantiles[source]
-    low, high = estimate.interval(0, _TWO_LOGS)
+    low, high = estimate.interval(0)
     result.half_width[0] = (high - low) / 2
     return result
 
 
 def within(estimate: TraceEstimate, place: int) -> tuple[float, float]:
     """Where the second half is expected to have the mean (0) or a quantile (1 to 4), s: a 95 % interval."""
-    return estimate.interval(place, _TWO_LOGS)
+    return estimate.interval(place)

@@ -244,6 +244,48 @@ def test_reads_that_end_never_are_so_many():
     assert time_of_reads(np.array([1.0, 4.0]), factors, 60.0) == np.inf
 
 
+def _bursts(seed, count, length_s):
+    """Ten reads per second, and as many bursts as a Poisson number has, of 10 s and 20 to 60 reads per second."""
+    rng = np.random.default_rng(seed)
+    begins = rng.uniform(0, length_s - 10, rng.poisson(count))
+    bursts = [rng.uniform(begin, begin + 10, rng.poisson(rng.uniform(200, 600))) for begin in begins]
+    return np.sort(np.concatenate([rng.uniform(0, length_s, rng.poisson(10 * length_s)), *bursts]))
+
+
+def test_intervals_are_those_of_the_difference_of_two_logs():
+    """By leaving out tenths of a plain simulation of one queue, and twice the variance that they tell."""
+    length_s, mean = 1000.0, 0.02
+    times = _bursts(0, 30, length_s)
+    rng, gaps = np.random.default_rng(1), np.diff(times, prepend=0)
+    sojourn = np.zeros(len(times))
+    for _ in range(40):
+        service = rng.exponential(mean, len(times))
+        work = np.cumsum(np.append(0.0, service[:-1]) - gaps)  # before each read, if nobody were ever idle
+        sojourn += (work - np.minimum(np.minimum.accumulate(work), 0) + service) / 40
+    tenth = np.minimum(times // (length_s / 10), 9).astype(int)
+    sums, counts = np.bincount(tenth, sojourn), np.bincount(tenth)
+    influence = np.log((sums.sum() - sums) / (counts.sum() - counts))
+    influence -= influence.mean()
+    square, fourth = np.sum(influence**2), np.sum(influence**4)
+    expected = stats.t.ppf(0.975, np.clip(2.7 * square**2 / fourth, 1, 9)) * np.sqrt(2 * 0.9 * square)
+    found = estimate(times, np.zeros(len(times), int), [[0]], 1, mean, 3, length_s)
+    assert found.mean[0] == pytest.approx(sojourn.mean(), rel=0.08)
+    assert np.log(found.interval(0)[1] / found.mean[0]) == pytest.approx(expected, rel=0.15)
+
+
+@pytest.mark.slow
+def test_another_log_is_within_the_interval():
+    length_s = 1500.0
+    logs = [_bursts(seed, 30, length_s) for seed in range(40)]
+    found = [estimate(log, np.zeros(len(log), int), [[0, 1, 2]], 1, 0.05, 3, length_s) for log in logs]
+    for place in (0, 3):
+        value = np.array([each.mean[0] if place == 0 else each.quantiles[0, place - 1] for each in found])
+        low, high = np.array([each.interval(place) for each in found]).T
+        inside = (low[:, None] <= value) & (value <= high[:, None])
+        others = ~np.eye(len(value), dtype=bool)
+        assert inside[others].mean() > 0.88
+
+
 def test_no_interval_begins_below_what_an_idle_system_takes():
     """One burst in a log: it is known within a factor of thousands, but services stay."""
     rng = np.random.default_rng(0)
