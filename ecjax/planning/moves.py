@@ -35,12 +35,21 @@ class Moves:
     target: np.ndarray  # (R,) node that gets one, -1 for a dropped chunk
 
 
-def best_moves(prices: Prices, stored: np.ndarray, k: np.ndarray, floor: np.ndarray, limits: Limits) -> Moves:
+def best_moves(
+    prices: Prices,
+    stored: np.ndarray,
+    k: np.ndarray,
+    floor: np.ndarray,
+    limits: Limits,
+    rebuild: np.ndarray | None = None,
+) -> Moves:
     """Best single move of every row: one chunk to another node, one more, or one less.
 
     To first order a row that may choose its reads pays for the k cheapest of its surviving chunks, whatever they are:
-    the sum of the k least prices. No move makes a file unavailable in a scenario in which it is available, goes below
-    the durability floor, or leaves what ``limits`` allows (capacity apart, which depends on the other moves).
+    the sum of the k least prices. Where fewer are left, which still rebuild the file, they are read in larger parts:
+    each that is missing counts as the dearest of them. No move makes a file unavailable in a scenario in which it is
+    available, goes below the durability floor, or leaves what ``limits`` allows (capacity apart, which depends on the
+    other moves).
 
     Args:
         prices: see ``Prices``.
@@ -48,8 +57,10 @@ def best_moves(prices: Prices, stored: np.ndarray, k: np.ndarray, floor: np.ndar
         k: (R,) chunks that a read takes.
         floor: (R,) least code length.
         limits: see ``Limits``.
+        rebuild: (R,) chunks that rebuild a file; ``k`` where absent.
     """
     rows, nodes = stored.shape
+    spare = np.zeros(rows, int) if rebuild is None else (k - rebuild).astype(int)
     step = max(1, _ELEMENTS // (len(prices.up) * nodes))
     parts = []
     for first in range(0, rows, step):
@@ -57,11 +68,13 @@ def best_moves(prices: Prices, stored: np.ndarray, k: np.ndarray, floor: np.ndar
         block = Prices(prices.read[:, some], prices.storing[some], prices.up)
         allowed = None if limits.allowed is None else limits.allowed[some]
         bounds = Limits(allowed, limits.site, limits.per_site)
-        parts.append(_best(block, stored[some], k[some].astype(int), floor[some], bounds))
+        parts.append(_best(block, stored[some], k[some].astype(int), floor[some], bounds, spare[some]))
     return Moves(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _best(prices: Prices, stored, k, floor, limits: Limits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _best(
+    prices: Prices, stored, k, floor, limits: Limits, spare
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows, nodes = stored.shape
     each = np.arange(rows)
     there = stored[None] & prices.up[:, None]
@@ -70,6 +83,8 @@ def _best(prices: Prices, stored, k, floor, limits: Limits) -> tuple[np.ndarray,
     # one more column, so that there is a k-th dearest even where k = m
     ascending = np.pad(np.take_along_axis(price, order, -1), ((0, 0), (0, 0), (0, 1)), constant_values=np.inf)
     rank = np.argsort(order, axis=-1)
+    if spare.any():
+        ascending = _with_larger_parts(ascending, there.sum(axis=-1), spare)
     sums = np.pad(np.cumsum(ascending, axis=-1), ((0, 0), (0, 0), (1, 0)))  # [n]: sum of the n least
 
     def at(values: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -123,6 +138,13 @@ def _best(prices: Prices, stored, k, floor, limits: Limits) -> tuple[np.ndarray,
         into = moved.argmin(axis=1)
         offer(moved[each, into], out, into)
     return -best, source, target
+
+
+def _with_larger_parts(ascending: np.ndarray, left: np.ndarray, spare: np.ndarray) -> np.ndarray:
+    """Prices (S, R, n) with ``spare`` (R,) more behind the ``left`` (S, R) chunks that there are: the dearest again."""
+    place, left = np.arange(ascending.shape[-1]), left[..., None]
+    dearest = np.take_along_axis(ascending, np.maximum(left - 1, 0), -1)
+    return np.where((place >= left) & (place < left + spare[:, None]), dearest, ascending)
 
 
 def _room(stored: np.ndarray, limits: Limits, out: np.ndarray | None = None) -> np.ndarray:

@@ -95,6 +95,7 @@ def robust_improve(
     theta: float,
     weight: str = "mean",
     trials: int = 30,
+    rebuild: ArrayLike | None = None,
     memory_bytes: float = 1e9,
 ) -> Robust:
     """Move, add and drop chunks while that lowers weight(latency of the scenarios) + theta * cost / files.
@@ -117,6 +118,7 @@ def robust_improve(
         theta: s per dollar of mean cost per file.
         weight: "mean" over the scenarios that serve reads, or the "worst" of them.
         trials: how many sets of moves are evaluated, at most.
+        rebuild: (R,) chunks that rebuild a file; ``problem.k`` where absent.
         memory_bytes: so many scenarios are computed at once as fit in here.
 
     Raises:
@@ -132,6 +134,7 @@ def robust_improve(
     price = theta / problem.files.count * np.asarray(prices(problem))
     chunks = np.asarray(problem.price_chunks)
     k, floor, limits = np.asarray(problem.k), np.asarray(problem.floor), _limits(problem)
+    least = k if rebuild is None else np.asarray(rebuild, k.dtype)
     plain, toll = unconstrained(problem), reading_prices(problem)
     if toll is not None:
         toll = theta / problem.files.count * toll
@@ -143,7 +146,7 @@ def robust_improve(
 
     def settled(points: jax.Array, placement: np.ndarray, only_last: bool) -> _Lanes:
         for _ in range(_MOST_DESCENTS):
-            lanes = _lanes(plain, points, placement, many, toll, width)
+            lanes = _lanes(plain, points, placement, many, toll, least, width)
             points = lanes.points
             if lanes.converged[-1] and (only_last or np.all(lanes.converged)):
                 break
@@ -157,6 +160,11 @@ def robust_improve(
         cost = charged(probabilities, placement)
         return _weighed(outcomes.latency_shared_z, outcomes.max_load, weight, cost)
 
+    def outcomes_of(points: np.ndarray, placement: np.ndarray) -> Outcomes:
+        return evaluate_scenarios(
+            problem, points, placement, scenarios, rebuild=least, memory_bytes=memory_bytes
+        )
+
     # else the first trials would be credited with what a longer descent finds
     same = jnp.broadcast_to(jnp.asarray(start), (len(many), *start.shape))
     current, lanes = before_stored, settled(same, before_stored, False)
@@ -166,7 +174,7 @@ def robust_improve(
     while tried < trials:
         if best_moves is None:
             move_prices = _prices(lanes, weight, price, ~scenarios)
-            best_moves = moves.best_moves(move_prices, current, k, floor, limits)
+            best_moves = moves.best_moves(move_prices, current, k, floor, limits, least)
             order = np.argsort(-best_moves.gain, kind="stable")
             order = order[best_moves.gain[order] > 0]
         rows = order[:size]
@@ -178,7 +186,7 @@ def robust_improve(
             continue
         tried += 1
         detail(f"robust: trial {tried} of {trials}")
-        trial = _lanes(plain, lanes.points, candidate, many, toll, width)
+        trial = _lanes(plain, lanes.points, candidate, many, toll, least, width)
         worth = value(trial, candidate)
         if worth.below(best):
             current, lanes, best, best_moves = candidate, trial, worth, None
@@ -187,13 +195,13 @@ def robust_improve(
             order = order[1:]  # the estimate was wrong for this one: the next
         else:
             size = max(1, len(rows) // _FEWER)
-    before = evaluate_scenarios(problem, start, before_stored, scenarios, memory_bytes=memory_bytes)
+    before = outcomes_of(start, before_stored)
     first = value_of(before, start, before_stored)
     unchanged = Robust(start, before_stored, before, before, first.reported, first.reported, 0, tried)
     if np.array_equal(current, before_stored):
         return unchanged
     point = np.asarray(settled(lanes.points, current, True).points[-1])
-    after = evaluate_scenarios(problem, point, current, scenarios, memory_bytes=memory_bytes)
+    after = outcomes_of(point, current)
     last = value_of(after, point, current)
     if not last.below(first):
         return unchanged
@@ -246,9 +254,14 @@ def _weighed(latency, max_load, weight: str, cost: float) -> _Value:
 
 
 def _lane(
-    problem: Problem, stored: jax.Array, start: jax.Array, down: jax.Array, toll: jax.Array | None
+    problem: Problem,
+    stored: jax.Array,
+    start: jax.Array,
+    down: jax.Array,
+    toll: jax.Array | None,
+    rebuild: jax.Array,
 ) -> _Lanes:
-    served_problem, survivors = disturbed(problem, stored, down)
+    served_problem, survivors = disturbed(problem, stored, down, rebuild)
     final = reschedule(served_problem, nearest(served_problem, start, survivors), survivors, _TRIAL, toll)
     mask = survivors.astype(start.dtype)
     slopes = latency_slopes(served_problem, final.point, mask, final.aux)
@@ -266,13 +279,13 @@ def _lane(
     )
 
 
-@partial(quickly, static_argnums=5)
-def _lanes(problem, starts, stored, down, toll, width) -> _Lanes:
+@partial(quickly, static_argnums=6)
+def _lanes(problem, starts, stored, down, toll, rebuild, width) -> _Lanes:
     """All scenarios, each from its own start; the last one pays the toll."""
 
     def one(each: tuple[jax.Array, jax.Array, jax.Array]) -> _Lanes:
         start, without, pays = each
-        return _lane(problem, stored, start, without, None if toll is None else pays * toll)
+        return _lane(problem, stored, start, without, None if toll is None else pays * toll, rebuild)
 
     pays = (jnp.arange(len(down)) == len(down) - 1).astype(starts.dtype)
     return in_batches(one, (starts, down, pays), width)

@@ -32,6 +32,7 @@ _PARAMETERS = {
     "gamma": ("shape",),
     "lognormal": ("sigma",),
     "pareto": ("alpha", "ratio"),
+    "two_point": ("share",),
     "weibull": ("shape",),
 }
 
@@ -41,7 +42,6 @@ _STATIC = ("levels", "group_count")
 ESTIMATE = precision.quickly(estimate_latency, static_argnames=_STATIC)
 TAIL_BOUND = precision.quickly(tail_bound, static_argnames=_STATIC)
 _STALLS = 8  # values that stand for those of an empirical law
-_POINTS = 512  # samples that stand for two points with their probabilities
 
 
 def workload_of(problem: planning.Problem, laws: Laws, stored: ArrayLike) -> Workload:
@@ -117,8 +117,5 @@ def _unit(row: np.ndarray, samples: np.ndarray) -> UnitLaw:
     if kind == "empirical":
         first = int(row[FIRST_SAMPLE])
         return UnitLaw.empirical(samples[first : first + int(row[SAMPLES])])
-    if kind == "two_point":
-        high = round(_POINTS * a)
-        return UnitLaw.empirical(np.repeat([0.0, 1.0], [_POINTS - high, high]))
     names = _PARAMETERS.get(kind, ())
     return UnitLaw.named(kind, **dict(zip(names, (a, b), strict=False)))

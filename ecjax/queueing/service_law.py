@@ -39,7 +39,8 @@ class UnitLaw:
 
         ``deterministic`` (U = 1), ``exponential`` (mean 1; shifted through the offset), ``gamma`` (``shape``,
         scale 1), ``lognormal`` (``sigma``; exp(sigma N), N normal), ``pareto`` (``alpha``, ``ratio``; density
-        ~ u^-(alpha + 1) on [1, ratio]), ``weibull`` (``shape``; E^(1/shape), E exponential).
+        ~ u^-(alpha + 1) on [1, ratio]), ``weibull`` (``shape``; E^(1/shape), E exponential), ``two_point``
+        (``share``; U = 1 with this probability, else 0).
 
         Raises:
             UserError: an unknown kind, or parameters that are missing, unknown or out of range.
@@ -59,6 +60,9 @@ class UnitLaw:
                 )
         if kind == "deterministic":
             return _law(np.ones(2), np.array([0.0, 1.0]))
+        if kind == "two_point":
+            below = max(0.0, 1.0 - parameters["share"])
+            return _law(np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, below, below, 1.0]))
         level = special.ndtr(np.linspace(-_REACH, _REACH, _ENTRIES))
         # upper levels from the other side: 1 - 1e-11 has lost five of its digits
         above = special.ndtr(-np.linspace(-_REACH, _REACH, _ENTRIES))
@@ -283,5 +287,6 @@ _PARAMETERS: dict[str, tuple[str, ...]] = {
     "gamma": ("shape",),
     "lognormal": ("sigma",),
     "pareto": ("alpha", "ratio"),
+    "two_point": ("share",),
     "weibull": ("shape",),
 }

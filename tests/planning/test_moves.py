@@ -23,14 +23,20 @@ def random_case(seed: int, rows: int = 5, nodes: int = 6, scenarios: int = 4):
     return Prices(read, random.normal(0, 0.3, (rows, nodes)), up), stored, k, floor
 
 
-def enumerated(prices: Prices, stored, k: int, floor: int, row: int, allowed, sites, per_site) -> float:
+def enumerated(
+    prices: Prices, stored, k: int, floor: int, row: int, allowed, sites, per_site, spare=0
+) -> float:
     """Largest gain of a move of one row, trying all of them."""
 
     def reads(there: np.ndarray) -> np.ndarray:
-        """Least price of k survivors in every scenario, inf where there are fewer."""
+        """Least price of k survivors in every scenario, inf where there are fewer.
+
+        As many as ``spare`` may be missing; each costs as much as the dearest of the chunks before the move.
+        """
         of = []
         for read, up in zip(prices.read[:, row], prices.up, strict=True):
-            left = np.sort(read[there & up])
+            dearest = read[stored & up].max(initial=-np.inf)
+            left = np.sort(np.append(read[there & up], np.full(spare, dearest)))
             of.append(left[:k].sum() if len(left) >= k else np.inf)
         return np.array(of)
 
@@ -77,6 +83,21 @@ def test_gains_are_those_of_enumeration(seed, narrow, per_site):
                 found.source[row] >= 0
             )
             assert np.array_equal(np.delete(alone, row, 0), np.delete(stored, row, 0))
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**31))
+def test_rows_that_fewer_chunks_rebuild_are_read_in_larger_parts(seed):
+    prices, stored, k, floor = random_case(seed)
+    rebuild = np.random.default_rng(seed).integers(1, k + 1)
+    anywhere, apart = np.ones(6, bool), np.arange(6)
+    found = best_moves(prices, stored, k, floor, Limits(), rebuild)
+    for row, spare in enumerate(k - rebuild):
+        left = (stored[row] & prices.up).sum(axis=1)
+        if np.any(left == 0):
+            continue  # no chunk tells what a larger part would cost
+        own = enumerated(prices, stored[row], k[row], floor[row], row, anywhere, apart, 6, spare)
+        assert found.gain[row] == pytest.approx(own, rel=1e-9, abs=1e-12)
 
 
 def test_rows_worked_on_in_parts_are_the_same(monkeypatch):

@@ -118,3 +118,31 @@ def test_an_unknown_weight_is_refused():
     case = problems.mixed()
     with pytest.raises(ValueError, match="found 'median'; allowed: mean, worst"):
         robust_improve(case.problem(), *plan(case), DOWN, 0.0, "median")
+
+
+def test_files_that_fewer_chunks_rebuild_are_read_in_larger_parts():
+    """Reads of k = d chunks of n = d: with one down the other d - 1 serve them, and no read is lost."""
+    case = problems.mixed(load=0.3)
+    case = replace(case, files=case.files.assign(k=3, min_extra_chunks=0))
+    stored = np.zeros((problems.FILES, problems.NODES), bool)
+    stored[:, :3] = stored[::2, 3:] = True
+    stored[::2, :3] = False
+    down = node_scenarios(problems.NODES)[
+        np.arange(len(DOWN)) % problems.NODES
+    ]  # the shape of the other tests
+    rebuild = np.full(problems.FILES, 2)
+    found = robust_improve(
+        case.problem(), stored.astype(float), stored, down, THETA, "worst", TRIALS, rebuild
+    )
+    latency = []
+    for node in range(problems.NODES):
+        # two chunks of half of the file in place of three of a third
+        parts = np.where(stored[:, node], 1.5, 1.0)
+        files = case.files.assign(bytes=case.file("bytes") * parts)
+        left = stored & (np.arange(problems.NODES) != node)
+        assert np.all(left.sum(axis=1) * parts == 3)
+        shared = problems.outcome(replace(case, files=files), left.astype(float), left.astype(float))
+        latency.append(shared.latency_shared_z_s)
+    np.testing.assert_allclose(found.before.latency_shared_z[: problems.NODES], latency, rtol=1e-6)
+    assert not found.before.unavailable_files.any() and not found.after.unavailable_files.any()
+    assert found.objective_after < 0.97 * found.objective_before

@@ -41,6 +41,14 @@ def test_laws_have_the_moments_of_the_replay():
         assert moments == pytest.approx(expected, rel=2e-4)
 
 
+def test_a_rare_value_of_two_is_not_lost():
+    """8 of 10,000 services are 30 s longer: moments by hand."""
+    rare = np.array([[0.01, 0.0, 30.0, 0.0, 0.0008, 0.0, KINDS.index("two_point"), 0.0, 0.0]])
+    found = np.ravel(node_laws(Laws(rare, np.empty(0)), 1).moments(jnp.ones((1, 1))))
+    by_hand = [0.9992 * 0.01**n + 0.0008 * 30.01**n for n in (1, 2, 3)]
+    assert found == pytest.approx(by_hand, rel=1e-12)
+
+
 def test_writes_and_background_are_work_beside_the_reads():
     nodes = Nodes(
         service=jnp.asarray(law_fit.polynomials(LAWS, 8)),

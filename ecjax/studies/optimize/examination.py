@@ -40,7 +40,7 @@ def examined(
     columns: dict[str, Any] = {}
     failures = scenario_rows.failures(case.nodes, options.scenarios) if options.scenarios else None
     if failures is not None and options.robust != "none":
-        plan = _robust(options, problem, lane.theta, plan, failures.down)
+        plan = _robust(options, problem, lane.theta, plan, failures.down, _rebuild(case))
     if options.polish:
         polished = _POLISH(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored))
         columns["latency_polished_s"] = float(polished.latency_polished)
@@ -60,7 +60,12 @@ def examined(
 
 
 def _robust(
-    options: OptimizeOptions, problem: Problem, theta: float, plan: Solution, down: np.ndarray
+    options: OptimizeOptions,
+    problem: Problem,
+    theta: float,
+    plan: Solution,
+    down: np.ndarray,
+    rebuild: np.ndarray,
 ) -> Solution:
     better = robust_improve(
         problem,
@@ -70,6 +75,7 @@ def _robust(
         theta,
         weight=options.robust,
         trials=options.robust_trials,
+        rebuild=rebuild,
         memory_bytes=options.memory_bytes or _MEMORY_BYTES,
     )
     probabilities, stored = jnp.asarray(better.probabilities), jnp.asarray(better.stored)
