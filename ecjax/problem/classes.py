@@ -22,10 +22,15 @@ class Classes:
     of_file: np.ndarray
 
 
+def in_class_order(classes: pa.DictionaryArray) -> list[int]:
+    """Places of the classes in their dictionary, which has them as they come in the table: ascending, null last."""
+    values = classes.dictionary.to_pylist()
+    return sorted(range(len(values)), key=lambda i: (values[i] is None, values[i]))
+
+
 def file_classes(names: Identity, files: pa.Table) -> Classes:
     """Service classes in ascending order, null last; where files have none, a class per k, named k=..."""
-    values = names.classes.dictionary.to_pylist()
-    order = sorted(range(len(values)), key=lambda i: (values[i] is None, values[i]))
+    values, order = names.classes.dictionary.to_pylist(), in_class_order(names.classes)
     rank = np.empty(len(values), np.int64)
     rank[order] = np.arange(len(values))
     prefix = "" if "service_class" in files.column_names else "k="

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ecjax.planning import Problem, Solution, of_files
 from ecjax.predict.node_loads import node_loads
 from ecjax.problem.arrays import code_k
+from ecjax.problem.classes import in_class_order
 from ecjax.problem.earlier_plan import EarlierPlan
 from ecjax.problem.feasibility import broken
 from ecjax.problem.identity import Identity
@@ -82,11 +83,12 @@ def moving_dollars(problem: Problem, stored: np.ndarray) -> float:
 
 
 def mean_by_class(n: np.ndarray, classes: pa.DictionaryArray) -> dict[str, float]:
-    """Mean code length of the files of each class."""
+    """Mean code length of the files of each class, in class order."""
     index = classes.indices.to_numpy()
     total = np.bincount(index, weights=n, minlength=len(classes.dictionary))
     mean = total / np.bincount(index, minlength=len(classes.dictionary))
-    return dict(zip(map(str, classes.dictionary.to_pylist()), mean.tolist(), strict=True))
+    names = classes.dictionary.to_pylist()
+    return {str(names[place]): float(mean[place]) for place in in_class_order(classes)}
 
 
 def _repeat(text: str, count: int) -> pa.Array:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from ecjax.options import checked
@@ -9,7 +10,7 @@ from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE
 from ecjax.studies.optimize.inputs import read_cases
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.optimize.rows import plan_columns
+from ecjax.studies.optimize.rows import mean_by_class, plan_columns
 
 
 @pytest.fixture
@@ -40,3 +41,16 @@ def test_a_plan_that_breaks_a_constraint_has_no_gap(case, on_p):
     else:
         gap = pytest.approx((mean - 0.01) / 0.01, rel=1e-6)
         assert columns["status"] == "ok" and columns["gap"] == gap and columns["gap_nearby"] == gap
+
+
+@pytest.mark.parametrize(
+    ("classes", "by_class"),
+    [
+        (["tin", "gold", None, "tin"], {"gold": 3.0, "tin": 4.5, "None": 7.0}),
+        ([10, 2, None, 10], {"2": 3.0, "10": 4.5, "None": 7.0}),
+    ],
+)
+def test_lengths_by_class_are_in_class_order(classes, by_class):
+    """As latencies and importances by class are, beside which they are printed; the table has another order."""
+    column = pa.array(classes).dictionary_encode("encode")
+    assert list(mean_by_class(np.array([4.0, 3.0, 7.0, 5.0]), column).items()) == list(by_class.items())
