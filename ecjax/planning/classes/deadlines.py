@@ -30,6 +30,7 @@ from ecjax.planning.problem import Problem, of_files, prices, reading_prices
 _MEASURES = 4  # times that limits are set anew
 _APART = 0.05  # relative: limits that differ by more are searched for anew
 _SETTLED = 1e-4  # relative: a cost that falls less is the last
+_OTHERS = 1e-3  # what classes count for which no division of the nodes is searched for, beside those for which one is
 _PRICES = (0.03, 0.1, 0.3, 1.0, np.inf)  # of deadlines, where divisions of the nodes are searched for
 _SPREADS = 5  # at the end
 _SMALL_GAP = 1e-5
@@ -126,12 +127,20 @@ class _Planning:
         advance: Callable[[Step], None] | None,
     ) -> None:
         self.model, self.most, self.own_measure = model, np.asarray(deadlines.most, float), deadlines.measure
-        self.run_of = Alternation(model, start, settings, advance)
+        self.run_of, self.start = Alternation(model, start, settings, advance), start
+        self.divided: dict[bytes, Point | None] = {}  # starts by classes that they are for
         starts = [cheapest_start(model.problem, settings.seed)]
-        if model.queue == "weighted" and settings.weights is None and model.classes > 1:
+        if self._divisible:
             starts += self._divisions(start, starts[0])
         others = [Alternation(model, each, settings, None).point for each in starts]
         self.starts = [others[0], self.run_of.point, *others[1:]]
+
+    @property
+    def _divisible(self) -> bool:
+        """Whether classes may divide the nodes among them."""
+        return (
+            self.model.queue == "weighted" and self.run_of.settings.weights is None and self.model.classes > 1
+        )
 
     def _divisions(self, start: Start, cheap: Start) -> list[Start]:
         """Starts that divide the nodes among the classes as is good for the deadlines at several prices of them."""
@@ -147,6 +156,20 @@ class _Planning:
             theta = 1.0 if finite else 0.0
             starts.append(search_start(model, start, importance, theta, settings.seed))
         return starts
+
+    def _divided_for(self, classes: np.ndarray) -> Point | None:
+        """A start that divides the nodes for some classes, (K,) bool; None where none is stable."""
+        if not self._divisible:
+            return None
+        if classes.tobytes() not in self.divided:
+            model, settings = self.model, self.run_of.settings
+            parts = np.where(classes, 1 / (self.most * np.asarray(model.share)), np.inf)
+            importance = np.where(classes, parts, _OTHERS * parts.min())
+            start = search_start(model, self.start, tuple(importance.tolist()), 0.0, settings.seed)
+            point = Alternation(model, start, settings, None).point
+            stable = np.isfinite(np.asarray(point.latency)).all()
+            self.divided[classes.tobytes()] = point if stable else None
+        return self.divided[classes.tobytes()]
 
     def run(self) -> Kept:
         """Keep deadlines class by class, then lower the cost."""
@@ -225,6 +248,10 @@ class _Planning:
         search = Search(self.run_of, self._only(number), np.where(before, scaled, np.inf), target)
         search.meet(point)
         search.find()
+        # no small step leads from one division of the nodes to another
+        divided = self._divided_for((before | (np.arange(len(most)) == number)) & np.isfinite(self.most))
+        if divided is not None and not search.finished:
+            search.descend(divided)
         assert search.best is not None
         search.fall(search.best.point)
         lowered = search.best.point
@@ -239,6 +266,9 @@ class _Planning:
         search = Search(self.run_of, self._only(number), np.full(self.model.classes, np.inf))
         search.meet(point)
         search.find()
+        divided = self._divided_for(np.arange(self.model.classes) == number)
+        if divided is not None:
+            search.descend(divided)
         assert search.best is not None
         search.fall(search.best.point)
         return search.best.point

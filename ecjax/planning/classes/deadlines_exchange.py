@@ -134,7 +134,10 @@ def _lateness(search: Search, point: Point, plans: list[_Plan]) -> np.ndarray:
         latency = _LATENCIES(
             search.run.model, jnp.asarray(reads), jnp.asarray(stored), point.weights, point.z
         )
-        lateness.append(np.max(np.asarray(latency)[: len(some)] / search.limits, axis=1))
+        late = np.asarray(latency)[: len(some)]
+        # a class that is promised nothing has to be stable, too
+        share = np.divide(late, search.limits, out=np.full_like(late, np.inf), where=np.isfinite(late))
+        lateness.append(np.max(share, axis=1))
     return np.concatenate(lateness) if lateness else np.zeros(0)
 
 

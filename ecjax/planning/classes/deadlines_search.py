@@ -140,6 +140,11 @@ class Search:
             if not turn or self._least(prices) > self._least(self.price):
                 self.price = prices
 
+    def descend(self, start: Point) -> None:
+        """Descend from one more stable plan at the best prices known."""
+        self._descend(start, self.price, np.full(len(self.limits), np.inf))
+        self.meet(self.run.point)
+
     def rise(self, start: Point) -> Point:
         """A penalty on late classes rises from next to nothing until none is late, from a stable plan."""
         free = np.full(len(self.limits), np.inf)
