@@ -40,7 +40,8 @@ _ABOUT = {
     "to a file and a node, the one that names the file's `client_site` counts before one that leaves it empty, and "
     "then one that names the node before one that names its site, and that before one that names neither. Where no row "
     "applies, reading is free; files without a `client_site` take the rows that leave it empty.",
-    "rates": "Rates that vary in time: factors on the rates of the files table, 1 where no row applies.",
+    "rates": "Rates that vary in time: factors on the rates of the files table, 1 where no row applies. Of the rows "
+    "that apply to a file, the one that began last counts, of those that began together the last in the table.",
     "outages": "Nodes that are down for a time, in a replay: reads then go to the chunks that survive.",
     "transfers": "Flows over a network. The flows of a coflow share its id and arrival, and need not follow each "
     "other; coflows come in order of arrival, unless `sort=true`. `src` and `dst` are ids of one kind: a machine that "

@@ -197,7 +197,6 @@ def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], tr
 
 
 def _factors(table: pa.Table, plan: Plan) -> Factors:
-    table = table.sort_by("start_s")
     files_of_row: list[np.ndarray | None] = [None] * len(table)
     if "file_id" in table.column_names:
         for row, file in enumerate(_positions(table, "file_id", plan.names.files, "rates")):
@@ -207,8 +206,12 @@ def _factors(table: pa.Table, plan: Plan) -> Factors:
         values = plan.names.classes
         for row, number in enumerate(_positions(table, "service_class", values.dictionary, "rates")):
             if number >= 0:
-                files_of_row[row] = np.flatnonzero(values.indices.to_numpy() == number)
-    return Factors(table["start_s"].to_numpy(), table["factor"].to_numpy(), files_of_row)
+                members = np.flatnonzero(values.indices.to_numpy() == number)
+                file = files_of_row[row]
+                files_of_row[row] = members if file is None else np.intersect1d(file, members)
+    start = table["start_s"].to_numpy()
+    order = np.argsort(start, kind="stable")
+    return Factors(start[order], table["factor"].to_numpy()[order], [files_of_row[row] for row in order])
 
 
 def _check_reads_go_on(options: ReplayOptions, plan: Plan, factors: Factors) -> None:

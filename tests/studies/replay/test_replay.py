@@ -277,6 +277,18 @@ def test_rates_bursts_and_outages(tmp_path):
     assert loads["read_share"].sum() == pytest.approx(1)
 
 
+def test_rates_of_a_file_and_a_class_are_of_both_and_rows_are_those_of_the_table(tmp_path):
+    planning, rates = tables(tmp_path), tmp_path / "r.csv"
+    # of class a are 11 and 13: the first row is of no file
+    rates.write_text("start_s,factor,file_id,service_class\n0,0,10,a\n0,0,11,a\n")
+    given = options(tmp_path / "out", planning, plan="none", requests=2000, rates=str(rates))
+    assert replay_study(given, QUIET) == 0
+    assert set(rows(tmp_path / "out", "file").query("requests > 0")["file_id"]) == {10, 12, 13}
+    rates.write_text("start_s,factor,file_id\n9,1,10\n0,1,99\n")
+    with pytest.raises(UserError, match="rates: column file_id, row 1: found 99"):
+        replay_study(options(tmp_path / "wrong", planning, plan="none", rates=str(rates)), QUIET)
+
+
 def test_arrivals_of_a_trace(tmp_path):
     planning = tables(tmp_path)
     times = np.sort(np.random.default_rng(0).uniform(0, 3000, 1500))
