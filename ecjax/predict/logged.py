@@ -109,14 +109,16 @@ def placed_of(
 ) -> Placed:
     """Where files are read; with the writes at their constant rates as background work, or without."""
     load = workload_of(problem, laws, stored)
-    background = load.background if writes else problem.nodes.background
+    background = np.asarray(problem.nodes.background)
+    if writes:
+        background = np.zeros_like(background) if load.background is None else np.asarray(load.background)
     row = slice(None) if problem.row is None else np.asarray(problem.row)
     return Placed(
         np.asarray(probabilities, float)[row],
         np.asarray(problem.files.chunk_bytes),
         load.work,
         np.asarray(stored, float)[row],
-        np.asarray(background),
+        background,
     )
 
 
