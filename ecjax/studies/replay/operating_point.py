@@ -13,6 +13,7 @@ from ecjax.planning import placement
 from ecjax.planning.problem import NODE_WORK
 from ecjax.planning.read_kinds import KindModel
 from ecjax.planning.read_kinds.model import small_work
+from ecjax.predict.logged import expected_reads, time_of_reads
 from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.planned_kinds import PlannedKinds
@@ -133,6 +134,22 @@ def operating_point(case: Case, point: Point, options: ReplayOptions) -> Operati
     # rates and sizes of small reads are those of the run
     kinds = None if plan.kinds is None else plan.kinds.scaled(point.rate_scale, point.size_scale)
     return OperatingPoint(plan, point.policy, problem, laws, probabilities, queue, rate_scale, kinds)
+
+
+def at_mean_rates(case: Case, at: OperatingPoint, options: ReplayOptions) -> OperatingPoint:
+    """The same at the mean rates of what is replayed, for loads, bound and estimate, where factors vary them.
+
+    Small reads, whose rates no factor of a file changes, stay at theirs, and so does what is beside them.
+    """
+    problem, factors = at.problem, case.factors
+    if factors is None or case.reads is not None or at.kinds is not None:
+        return at
+    rate = np.asarray(problem.files.rate)
+    length = time_of_reads(rate, factors, options.requests)
+    come = expected_reads(rate, factors, length)
+    mean = np.bincount(come.file, come.reads, len(rate)) / length
+    files = replace(problem.files, rate=jnp.asarray(mean))
+    return replace(at, problem=planning.prepare(problem.nodes, files, problem.row, problem.rows))
 
 
 def weights_of(options: ReplayOptions, plan: Plan) -> np.ndarray:

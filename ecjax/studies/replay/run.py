@@ -20,7 +20,13 @@ from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.replay import rows
 from ecjax.studies.replay.inputs import Case, queues_of, slow_of
-from ecjax.studies.replay.operating_point import Point, operating_point, weights_of, why_unstable
+from ecjax.studies.replay.operating_point import (
+    Point,
+    at_mean_rates,
+    operating_point,
+    weights_of,
+    why_unstable,
+)
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import predictions
 from ecjax.studies.replay.services import services
@@ -110,15 +116,17 @@ def _solve(
     options: ReplayOptions, case: Case, name: str, item: Item, worker: Worker, stopwatch: Stopwatch
 ) -> tuple[dict[str, Any], Mapping[str, Tables]]:
     at = operating_point(case, item.point, options)
+    steady = at_mean_rates(case, at, options)
     row = item.run.row() | {"service": law_name(at.laws)}
     # where nodes fail, others are read instead: the loads are what the replay measures
     known = at.static and case.outages is None
     if known:
-        row["max_load"] = float(at.loads.max())
-    error = why_unstable(at)
-    if error is not None:
+        row["max_load"] = float(steady.loads.max())
+    error = why_unstable(steady)
+    if error is not None and case.factors is None:
         return row | {"status": str(Status.UNSTABLE), "error": error}, {}
-    predicted = predictions(at, options.estimate, options.earlier_bounds)
+    # too much to do for a time, as rates vary, is replayed; bounds of it there are none
+    predicted = predictions(steady, options.estimate, options.earlier_bounds) if error is None else {}
     under_trace, trace_columns = trace_predictions(case, at, item.point, options)
     for kind, latencies in under_trace.items():
         predicted.setdefault(kind, []).append(latencies)
@@ -154,7 +162,7 @@ def _solve(
         "latencies": rows.latencies(name, at, summary, predicted),
         "latency_bins": rows.latency_bins(name, at, summary),
         "services": services(name, at, options.seed),
-        "node_loads": rows.node_loads(name, at, summary, known),
+        "node_loads": rows.node_loads(name, steady, summary, known),
     }
 
 

@@ -277,6 +277,38 @@ def test_rates_bursts_and_outages(tmp_path):
     assert loads["read_share"].sum() == pytest.approx(1)
 
 
+def test_bounds_and_loads_are_of_the_rates_that_are_replayed(tmp_path):
+    planning, rates = tables(tmp_path), tmp_path / "rates.csv"
+    common = {"plan": "none", "requests": 2000}
+
+    def row_of(name, factors, **words):
+        rates.write_text("start_s,factor\n" + factors)
+        given = options(tmp_path / name, planning, rates=str(rates) if factors else None, **common, **words)
+        replay_study(given, QUIET)
+        return replays(tmp_path / name).iloc[0]
+
+    once = row_of("once", "")
+    twice, alike = row_of("twice", "", rate_scale=2.0), row_of("alike", "0,2\n")
+    for column in ("max_load", "latency_s"):
+        assert alike[column] == pytest.approx(twice[column], rel=1e-9) and alike[column] > once[column]
+    # half of the reads come in a tenth of the time
+    peaked, even = row_of("peaked", f"0,9\n{1000 / 9 / 0.6},1\n"), row_of("even", "", rate_scale=1.8)
+    assert peaked["max_load"] == pytest.approx(even["max_load"], rel=1e-6)
+
+
+def test_factors_may_keep_a_plan_from_overload(plan, tmp_path):
+    rates = tmp_path / "rates.csv"
+    rates.write_text("start_s,factor\n0,0.5\n")
+    of_plan = replays(plan).iloc[0]
+    common = {"plan": str(plan / "planning"), "requests": 2000, "rate_scale": 2.0}
+    for name, words in (("over", {}), ("kept", {"rates": str(rates)})):
+        replay_study(options(tmp_path / name, **common, **words), QUIET)
+    over, kept = (replays(tmp_path / name).iloc[0] for name in ("over", "kept"))
+    assert over["status"] == "unstable"
+    assert kept["requests"] > 0 and kept["max_load"] == pytest.approx(of_plan["max_load"], rel=1e-9)
+    assert kept["latency_s"] == pytest.approx(of_plan["latency_s"], rel=1e-9)
+
+
 def test_rates_of_a_file_and_a_class_are_of_both_and_rows_are_those_of_the_table(tmp_path):
     planning, rates = tables(tmp_path), tmp_path / "r.csv"
     # of class a are 11 and 13: the first row is of no file
