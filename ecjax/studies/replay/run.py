@@ -147,7 +147,7 @@ def _solve(
     summary = replace(summary, utilisation=summary.utilisation / at.channels)
     if summary.all is None or not summary.all.count[0]:
         return row | {"status": str(Status.FAILED), "error": _NO_READS}, {}
-    complete = all(outcome.complete for outcome in outcomes)
+    complete = error is None and all(outcome.complete for outcome in outcomes)
     if not known:
         # reads may end without the node that has more to do than it can
         complete = complete and summary.utilisation.max() <= 1

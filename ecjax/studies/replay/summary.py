@@ -76,7 +76,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
             "yellow",
         )
     drifting = runs["status"] == str(Status.NOT_STATIONARY)
-    overfull = drifting & runs["max_load"].isna() & (runs["max_utilisation"] > 1)
+    overfull = drifting & ~(runs["max_load"] < 1) & (runs["max_utilisation"] > 1)
     if overfull.any():
         most = runs.loc[overfull, "max_utilisation"].max()
         remark(

@@ -307,6 +307,14 @@ def test_factors_may_keep_a_plan_from_overload(plan, tmp_path):
     assert over["status"] == "unstable"
     assert kept["requests"] > 0 and kept["max_load"] == pytest.approx(of_plan["max_load"], rel=1e-9)
     assert kept["latency_s"] == pytest.approx(of_plan["latency_s"], rel=1e-9)
+    # or bring it there: reads come, and the queue grows
+    rates.write_text("start_s,factor\n0,2.5\n")
+    full = common | {"rate_scale": 1.0, "rates": str(rates)}
+    replay_study(options(tmp_path / "full", **full), QUIET)
+    brought = replays(tmp_path / "full").iloc[0]
+    assert (
+        brought["status"] == "not_stationary" and brought["max_load"] > 1 and np.isnan(brought["latency_s"])
+    )
 
 
 def test_rates_of_a_file_and_a_class_are_of_both_and_rows_are_those_of_the_table(tmp_path):
