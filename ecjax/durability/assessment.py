@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.durability import parity_checks
-from ecjax.durability.clusters import cluster_loss, fatal_share
+from ecjax.durability.clusters import cluster_loss, lost_share
 from ecjax.durability.codes import Code
 from ecjax.durability.domain_chain import Chain, chain_loss_rates, mds_survives, state_count
 from ecjax.durability.elimination import Rates
@@ -218,7 +218,6 @@ def _any_losses(code: Code, cluster: RepairCluster, groups: dict[int, float], fa
     """
     events, spread = 0.0, cluster.spread(code.n)
     for lost_domains, rate in groups.items():
-        lost_disks = max(0, fatal - spread[0] * lost_domains)
-        share = fatal_share(code.n, cluster.domains, cluster.disks, lost_domains, lost_disks, len(spread))
+        share = lost_share(spread, cluster.domains, cluster.disks, lost_domains, fatal)
         events += cluster_loss(cluster.groups, rate, share).events
     return events

@@ -1,6 +1,8 @@
 """From one group to all groups of a cluster: groups that hold the same fatal set of disks are lost together."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -46,6 +48,37 @@ def fatal_share(
     return share
 
 
+def lost_share(spread: Sequence[int], domains: int, disks: int, lost_domains: int, fatal: int) -> float:
+    """Share of the groups that are lost with given lost domains, and as few given disks of others as that takes.
+
+    Which domains hold more chunks differs between groups: of some groups the lost domains hold the most that any can,
+    of others fewer, and these live on.
+
+    Args:
+        spread: chunks of a group in each domain that holds any
+        domains: H, domains of the cluster
+        disks: D, disks of a domain
+        lost_domains: h
+        fatal: chunks without which a group is lost
+    """
+    # choices[i][c]: ways to choose i domains that hold c chunks of a group
+    choices = [Counter({0: 1})] + [Counter[int]() for _ in range(lost_domains)]
+    for chunks in (*spread, *[0] * (domains - len(spread))):
+        for i in range(lost_domains, 0, -1):
+            for held, ways in choices[i - 1].items():
+                choices[i][held + chunks] += ways
+    most = sum(sorted(spread, reverse=True)[:lost_domains])
+    lost_disks = max(0, fatal - most)
+    enough = sum(ways for held, ways in choices[lost_domains].items() if held >= fatal - lost_disks)
+    share = enough / math.comb(domains, lost_domains)
+    left = len(spread) - lost_domains
+    for i in range(lost_disks):
+        if i >= left:
+            return 0.0
+        share *= (left - i) / (domains - lost_domains - i) * (sum(spread) - most) / left / disks
+    return share
+
+
 def cluster_loss(groups: int, group_rate: float, share: float) -> ClusterLoss:
     """Events per year R (1 - (1-p)^P) / p and groups per event P p / (1 - (1-p)^P), p the share.
 
@@ -55,7 +88,7 @@ def cluster_loss(groups: int, group_rate: float, share: float) -> ClusterLoss:
     Args:
         groups: P, groups of the cluster
         group_rate: R, losses of a group per year
-        share: p, share of the groups that hold a given fatal set (`fatal_share`)
+        share: p, share of the groups that hold a given fatal set (`lost_share`)
     """
     if not 0 < share < 1:
         together = float(groups) if share >= 1 else 1.0
