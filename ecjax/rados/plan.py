@@ -136,7 +136,8 @@ def _moved(
 def _spread_bound(cluster: Cluster, demand: Demand, free: np.ndarray) -> float:
     """Least max load, relative to speed, of all placements of the groups that may change.
 
-    What a pool has to do is spread at will over the OSDs that its rule allows: a linear program.
+    What a pool has to do is spread at will over the OSDs that its rule allows: a linear program. Some group may be read
+    more than an OSD's share of it, and is whole on each of k OSDs.
     """
     groups = cluster.groups
     stays = np.ones(len(groups.ids), bool)
@@ -170,7 +171,32 @@ def _spread_bound(cluster: Cluster, demand: Demand, free: np.ndarray) -> float:
         method="highs",
     )
     least = float(solved.fun) if solved.status == 0 else 0.0
-    return max(least, float((base / demand.speed).max()))
+    whole_groups = [
+        _hottest_bound(demand, base, np.flatnonzero(there[place]), groups.pool[free] == place, free, each.k)
+        for place, each in enumerate(cluster.pools)
+    ]
+    return max(least, float((base / demand.speed).max()), *whole_groups)
+
+
+def _hottest_bound(
+    demand: Demand, base: np.ndarray, allowed: np.ndarray, inside: np.ndarray, free: np.ndarray, k: int
+) -> float:
+    """Least load, relative to speed, of the busiest of k OSDs that the hottest group of a pool is read at.
+
+    Args:
+        demand: work of a read, and how much more a primary has.
+        base: (m,) load that stays where it is.
+        allowed: places of the OSDs that the pool's rule allows.
+        inside: of the groups that may change, those of the pool.
+        free: places of the groups that may change.
+        k: positions that are read.
+    """
+    work = float(demand.work[free][inside].max(initial=0.0))
+    if not work or len(allowed) < k:
+        return 0.0
+    reading = np.sort((base[allowed] + work) / demand.speed[allowed])[k - 1]
+    leading = ((base[allowed] + (1 + demand.primary) * work) / demand.speed[allowed]).min()
+    return float(max(reading, leading))
 
 
 def _led(
@@ -186,7 +212,8 @@ def _led(
     chosen anew before, and then primaries are, too.
     """
     sets, roles = plan
-    bound = _spread_bound(cluster, demand, free)
+    # without their primaries' work loads are no larger
+    bound = max(_spread_bound(cluster, demand, free), roles.bound)
     level = bound * (1 + within)
     problem = role_problem(cluster, demand)[0]
     best: tuple[float, int, int, dict[str, tuple[int, ...]], np.ndarray] | None = None

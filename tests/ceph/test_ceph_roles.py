@@ -187,6 +187,21 @@ def test_primaries_are_spread_beside_the_best_of_all_choices(tmp_path, seed):
     assert plan.after.max() <= role_load(cluster, demand, without.sets).max() * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(("primary", "tolerance"), [(0.0, 2), (0.5, None), (0.5, 2)])
+def test_a_hot_group_is_in_the_least_possible(tmp_path, primary, tolerance):
+    """One group has nearly all reads: k OSDs bear all of them, and one of these the work of the primary."""
+    parts = made(hosts=8, pools=((2, 2, 24),))
+    for group in parts["groups"][-1]["pg_map"]["pg_stats"]:
+        group["stat_sum"]["num_read"] += 10**6 * (group["pgid"] == "1.7")
+    cluster = read_cluster(read_dumps(write(tmp_path, parts)))
+    demand = demand_of(cluster, np.ones(16), primary=primary)
+    plan = plan_of(cluster, demand, 0.0, tolerance)
+    hottest = (1 + primary) * demand.work[cluster.groups.ids.index("1.7")]
+    assert hottest == pytest.approx((1 + primary) * demand.work.max())
+    assert hottest * (1 - 1e-9) <= plan.roles.bound <= plan.after.max() * (1 + 1e-9)
+    assert plan.after.max() <= 1.001 * hottest
+
+
 def test_primaries_of_many_groups_are_spread_evenly(tmp_path):
     cluster = cluster_of(tmp_path, hosts=8, pools=((4, 2, 64),))
     demand = demand_of(cluster, np.ones(16), primary=0.75)
