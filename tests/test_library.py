@@ -110,6 +110,7 @@ def test_options_from_arguments_are_those_of_the_command():
         ({"nodes": pd.DataFrame({"node": [1]})}, "nodes table (nodes): missing columns: node_id"),
         ({"files": pa.table({"x": [1]})}, "files table (files): missing columns:"),
         ({"nodes": pd.DataFrame({"node_id": [{1}, "a"]})}, "nodes: the DataFrame has no Arrow form"),
+        ({"nodes": pd.DataFrame(NODES)["node_id"]}, "nodes: the Series has no Arrow form"),
         (
             {"nodes": pd.DataFrame(NODES).set_index("node_id")},
             "nodes: missing columns: node_id; found: delta_s, delta_s_per_byte, psi_s, psi_s_per_byte",
@@ -140,6 +141,16 @@ def test_the_same_tables_are_the_same_run_whichever_way_they_come(plan, tmp_path
     for nodes, files in ways:
         with ecjax.optimize(nodes, files, **BASELINE) as other:
             assert other.run_ids == plan.run_ids
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pa.table])
+def test_codes_may_be_a_table_in_memory(table):
+    """A code without sparse checks is an MDS code of the same k and n."""
+    mine = {"code": ["mine"], "k": [8], "n": [12], "checks": [""]}
+    with ecjax.codes(["mine", "8+4"], code_table=table(mine)) as results:
+        assert results.codes["nines"].tolist() == pytest.approx(results.codes["nines"].tolist()[::-1])
+    with pytest.raises(UserError, match="^code_table: code_table has no column n; allowed"):
+        ecjax.codes(["mine"], code_table=table({name: mine[name] for name in ("code", "k", "checks")}))
 
 
 def test_texts_of_other_libraries_are_texts():

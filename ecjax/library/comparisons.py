@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def codes(
     codes: Texts = ("3x", "4+2", "6+3", "8+3", "8+4"),
     *,
-    code_table: str | Path | None = None,
+    code_table: TableLike | None = None,
     durability_nines: float = 11.0,
     max_any_loss: float | None = None,
     domains: int | None = None,

@@ -18,6 +18,7 @@ _NAMES = frozenset(
         "nodes",
         "files",
         "catalog",
+        "code_table",
         "network",
         "trace",
         "outages",

@@ -97,7 +97,7 @@ def refuse_index(frame: Any, columns: Iterable[str], name: str) -> None:
         UserError: names the columns.
     """
     index = getattr(getattr(frame, "index", None), "names", ())
-    present = [str(column) for column in frame.columns] if index else []
+    present = [str(column) for column in getattr(frame, "columns", ())] if index else []
     lost = [column for column in columns if column in index and column not in present]
     if lost:
         raise UserError(
