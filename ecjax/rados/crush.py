@@ -44,7 +44,7 @@ def _check_tree(tree: Tree) -> None:
         if bucket >= 0 or bucket in cleared:
             return
         if bucket in above:
-            raise UnknownStep(f"bucket {bucket}, which is below itself,")
+            raise UnknownStep(f"bucket {bucket} is below itself")
         above.add(bucket)
         for child in tree.children.get(bucket, ()):
             descend(child)

@@ -127,3 +127,17 @@ def note_breaking(cluster: Cluster, notes: list[str]) -> None:
             f"{len(wrong)} groups break the CRUSH rule of their pool ({_few(list(wrong))}; {name}: {why}): planned "
             "around, not changed"
         )
+
+
+def note_unusable(cluster: Cluster, notes: list[str]) -> None:
+    """A line on groups that are clean and have OSDs that no plan uses, as of dumps that were not taken together."""
+    groups = cluster.groups
+    there = groups.osd >= 0
+    able = cluster.usable[groups.osd] | ~there
+    wrong = np.flatnonzero(groups.movable & ~np.logical_and.reduceat(able, groups.first[:-1]))
+    if wrong.size:
+        osds = np.unique(groups.osd[there & ~cluster.usable[groups.osd]])
+        notes.append(
+            f"{wrong.size} groups have OSDs that are down, out or of weight 0 "
+            f"({_few([f'osd.{osd}' for osd in cluster.osds[osds].tolist()])}): planned around, not changed"
+        )

@@ -14,6 +14,7 @@ from ecjax.rados.doubts import (
     note_moving,
     note_recovered,
     note_stale,
+    note_unusable,
     room_of,
     stored_bytes,
 )
@@ -99,6 +100,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         (),
     )
     note_breaking(cluster, notes)
+    note_unusable(cluster, notes)
     return cluster._replace(notes=tuple(notes))
 
 
@@ -264,7 +266,7 @@ def _domains(dumps: Dumps, pools: Sequence[Pool], notes: list[str]) -> tuple[Dom
             listed.append(rule_domains(dumps.crush, pool.rule))
         except UnknownStep as error:
             notes.append(
-                f"pool {pool.name}: {error} in its CRUSH rule is not known: its shards stay on their OSDs"
+                f"pool {pool.name}: its CRUSH rule is not understood ({error}): its shards stay on their OSDs"
             )
             listed.append(None)
     return tuple(listed)

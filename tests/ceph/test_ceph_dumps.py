@@ -215,6 +215,25 @@ def test_what_is_wrong_with_groups_and_osds_is_a_note(tmp_path):
     assert "primary_affinity of 1 OSDs is not 1 (osd.1)" in text
 
 
+def test_groups_with_osds_that_are_out_or_down_are_a_note(tmp_path):
+    parts = made()
+    parts["osd"]["osds"][1]["in"] = 0
+    parts["osd"]["osds"][6]["up"] = 0
+    touched = sum(bool({1, 6} & set(each["up"])) for each in parts["groups"][1]["pg_map"]["pg_stats"])
+    cluster = cluster_of(tmp_path, parts)
+    line = f"{touched} groups have OSDs that are down, out or of weight 0 (osd.1, osd.6): planned around"
+    assert any(note.startswith(line) for note in cluster.notes)
+
+
+def test_rules_that_are_not_understood_say_why(tmp_path):
+    parts = made()
+    parts["osd"]["pools"][0]["crush_rule"] = 77
+    note = (
+        "its CRUSH rule is not understood (rule 77 is not in the CRUSH dump): its shards stay on their OSDs"
+    )
+    assert any(each.endswith(note) for each in cluster_of(tmp_path, parts).notes)
+
+
 def test_numbers_may_be_text(tmp_path):
     parts = made()
     pool = parts["osd"]["pools"][0]
