@@ -17,8 +17,9 @@ def unavailable_rate(
 ) -> float:
     """Times per year that a group cannot be read, each of its chunks in a domain with planned outages.
 
-    Exact chain over lost and unavailable chunks, one outage at a time, of exponential length. To leading order
-    R_m + n M (t_o R_{m-1}(n-1) + tau_m R_{m-1}(n)), R_m the losses per year of a code that survives m.
+    Exact chain over lost and unavailable chunks, one outage at a time, of exponential length. An outage of a domain
+    whose chunk is lost takes nothing more away. To leading order
+    R_m + n M t_o R_{m-1}(n-1) + (n - m) M tau_m R_{m-1}(n), R_m the losses per year of a code that survives m.
 
     Args:
         n: chunks of a group
@@ -37,7 +38,8 @@ def unavailable_rate(
         if out:
             targets.append(((lost, 0), np.array(1 / outage_years)))
         elif not (only_when_whole and lost):
-            targets.append((Loss() if lost == m else (lost, 1), np.array(n * outages_per_year)))
+            begins = np.array((n - lost) * outages_per_year)
+            targets.append((Loss() if lost == m else (lost, 1), begins))
         if lost:
             targets.append(((lost - 1, out), np.array(repair_rates[lost - 1])))
         return targets
