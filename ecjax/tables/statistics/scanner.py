@@ -46,8 +46,9 @@ class TraceStatistics:
         service_reason: why there are no service times; None where there are.
         service_inferred: whether service times were inferred from finish times.
         channels: how many accesses each node serves at once, as far as the log tells.
-        background: service times of the accesses that are no users' requests, rows of ``moments``, (nodes, 7); these
-            accesses are in nothing else but ``channels`` and what is inferred from finishes.
+        background: service times of the accesses that are no users' requests and came between the first and the last
+            of these, rows of ``moments``, (nodes, 7); such accesses are in nothing else but ``channels`` and what is
+            inferred from finishes.
         correlation: of the chunk delays of one request (service times, else sojourn times).
         returned: requests whose rows were seen not to follow each other.
         times: reads and writes, and reads by class, by tick of the clock; and where the log is silent.
@@ -132,6 +133,8 @@ class Scanner:
         self._channels = channels
         self._services = None if channels is None else ChannelServices(channels.servers)
         self._background, self._background_cells = background, DelayCells()
+        # of the background since the last request of users: counts once another one comes
+        self._since, self._begun = DelayCells(), False
         self._late: list[_Late] = []
         self._samples = {
             quantity: RequestSample(seed, first_row, continues) for quantity in (SERVICE, SOJOURN)
@@ -305,15 +308,24 @@ class Scanner:
             [str(each) in self._background for each in classes.dictionary.to_pylist()] + [False]
         )
         background = of_background[classes.indices.fill_null(len(classes.dictionary)).to_numpy()]
-        if SERVICE in delays:
-            assert rows.nodes is not None
-            self._background_cells.add(
-                SERVICE,
-                *(values[background] for values in (rows.nodes, rows.writes, rows.sizes, delays[SERVICE])),
-            )
         left = ~background
+        if SERVICE in delays:
+            self._add_background(rows, delays[SERVICE], background)
         rows = _Rows(*(None if values is None else values[left] for values in rows))  # type: ignore[arg-type]
         return batch.filter(pa.array(left)), rows, {name: values[left] for name, values in delays.items()}
+
+    def _add_background(self, rows: _Rows, services: np.ndarray, background: np.ndarray) -> None:
+        """Count background work of the time that rates are of: from the first request of users to the last."""
+        assert self._node_index is not None
+        place, users = np.arange(len(background)), np.flatnonzero(~background)
+        since = background & self._begun
+        if users.size:
+            self._background_cells.absorb(self._since, np.arange(self._node_index.count))
+            self._since = DelayCells()
+            inside = background & (self._begun | (place > users[0])) & (place < users[-1])
+            _count_services(self._background_cells, rows, services, inside)
+            since, self._begun = background & (place > users[-1]), True
+        _count_services(self._since, rows, services, since)
 
     def _delays(self, rows: _Rows) -> dict[int, np.ndarray]:
         """Delays (s) of rows with finishes by quantity, (n,) each, NaN where they are not known (yet)."""
@@ -421,3 +433,8 @@ def _whole_accesses(rows: _Rows, begins: np.ndarray) -> _Rows:
     starts = np.flatnonzero(begins)
     accesses = _Rows(*(None if values is None else values[starts] for values in rows))  # type: ignore[arg-type]
     return accesses._replace(sizes=np.add.reduceat(rows.sizes, starts) if starts.size else rows.sizes[:0])
+
+
+def _count_services(cells: DelayCells, rows: _Rows, services: np.ndarray, which: np.ndarray) -> None:
+    assert rows.nodes is not None
+    cells.add(SERVICE, rows.nodes[which], rows.writes[which], rows.sizes[which], services[which])

@@ -66,6 +66,25 @@ def test_background_is_the_work_that_made_the_log(background, starts, tmp_path):
     assert ("Writes of chunks take" in traces["notices"][0]) is not writes
 
 
+def test_background_is_of_the_time_of_the_rates(tmp_path):
+    """Repairs all the time, users for a fifth of it with a long pause: what came before and after does not count."""
+    frame = log(tmp_path / "log.parquet", rows=12000)
+    place = np.arange(len(frame))
+    users = ((place > 4000) & (place < 5200)) | ((place > 6200) & (place < 7400))
+    frame = frame[frame["repair"] | users]
+    frame.drop(columns=["service", "repair", "write"]).to_parquet(
+        tmp_path / "part.parquet", row_group_size=61
+    )
+    nodes, _, _ = analysed(tmp_path / "part.parquet", tmp_path / "out", background=["repair"])
+    times = frame[~frame["repair"]]["arrival_s"]
+    during = frame[frame["repair"] & frame["arrival_s"].between(times.min(), times.max())]
+    for _, row in nodes.iterrows():
+        services = during[during["node_id"] == row["node_id"]]["service"]
+        for power, name in enumerate(("load", "second", "third"), 1):
+            expected = np.sum(services**power) / np.ptp(times)
+            np.testing.assert_allclose(row[f"background_{name}"], expected, rtol=1e-8)
+
+
 def test_what_the_log_does_not_have_is_refused(tmp_path):
     frame = log(tmp_path / "log.parquet", rows=50)
     frame.drop(columns="service_class").to_parquet(tmp_path / "other.parquet")
