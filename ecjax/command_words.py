@@ -294,11 +294,37 @@ def check_choice(job: Job, group: str, name: str, folders: Iterable[Path] = ()) 
         folders: of the user's configuration.
 
     Raises:
-        UserError: the job has none of this name.
+        UserError: the job has none of this name, or the user has another one.
     """
     names = choices(job.name, group)
-    if name not in names and not any((each / group / f"{name}.yaml").is_file() for each in folders):
+    own = _own_file(group, name, folders)
+    if own is None and name not in names:
         raise UserError(f"{group}: found {name!r}; allowed: one of {', '.join(names) or 'none'}")
+
+
+def check_engine(name: str, folders: Iterable[Path] = ()) -> None:
+    """Check the name of an engine, a file of ``conf/engine``; arguments as above.
+
+    Raises:
+        UserError: there is none of this name, or the user has another one.
+    """
+    names = sorted(path.stem for path in (folder("conf") / "engine").glob("*.yaml"))
+    if _own_file("engine", name, folders) is None and name not in names:
+        raise UserError(f"engine: found {name!r}; allowed: {', '.join(names)} (or engine.KEY=...)")
+
+
+def _own_file(group: str, name: str, folders: Iterable[Path]) -> Path | None:
+    """The file that the user's configuration has of this name, if there is one.
+
+    Raises:
+        UserError: ecjax has one of this name too, which Hydra would take, and they differ.
+    """
+    place = Path(group, f"{name}.yaml")
+    own = next((each / place for each in folders if (each / place).is_file()), None)
+    ours = folder("conf") / place
+    if own is not None and ours.is_file() and ours.read_bytes() != own.read_bytes():
+        raise UserError(f"{group}={name}: found {own}, and one of ecjax of this name; allowed: another name")
+    return own
 
 
 def option_of(job: Job, name: str) -> Field[Any] | None:

@@ -1,5 +1,6 @@
 """Configurations composed by Hydra, the options that they are, and the entry point that takes them."""
 
+import difflib
 import importlib.util
 from dataclasses import fields, is_dataclass
 from types import ModuleType
@@ -17,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from ecjax.errors import UserError
-from ecjax.jobs_index import Job, folder
+from ecjax.jobs_index import GROUPS, Job, folder
 from ecjax.options import checked, defaults
 
 _Options = TypeVar("_Options")
@@ -51,6 +52,10 @@ def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
     """An options dataclass with the values of a configuration."""
     if not isinstance(values, dict):
         raise UserError(f"{prefix[:-1]}: found {values}; allowed: {prefix}KEY=VALUE")
+    names = [item.name for item in fields(kind)]
+    for name in values:
+        if name not in names:  # words of the command are checked before: this one is of a file
+            raise UserError(f"found option '{prefix}{name}' in a file of conf{_hint(name, names, prefix)}")
     for item in fields(kind):
         if item.name not in values:
             raise UserError(f"{prefix}{item.name}: found no value (~{prefix}{item.name}); allowed: a value")
@@ -61,6 +66,15 @@ def _options_of(values: Any, kind: Any, prefix: str = "") -> Any:
         for item in fields(kind)
     }
     return kind(**named)
+
+
+def _hint(name: Any, names: list[str], prefix: str) -> str:
+    """What may have been meant by a key of a file that is none of the options ``names``."""
+    if name in GROUPS:
+        return "; allowed: keys of the job, after a first line '# @package _global_'"
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {prefix}{close[0]}?" if close else ";"
+    return f"{hint} Allowed: {', '.join(prefix + each for each in names)}"
 
 
 def _mapping(value: Any) -> Any:
@@ -124,7 +138,7 @@ def composed_with_mode(job: Job, overrides: list[str]) -> tuple[DictConfig, RunM
         with open_dict(cfg):
             del cfg["hydra"]
         return cfg, mode
-    except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
         raise UserError(user_message(error)) from error
 
 

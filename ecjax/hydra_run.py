@@ -27,6 +27,7 @@ from ecjax import sweeps
 from ecjax.command_words import (
     bracketed,
     check_choice,
+    check_engine,
     check_written,
     config_folders,
     is_group,
@@ -38,7 +39,7 @@ from ecjax.command_words import (
 )
 from ecjax.composing import composed, composed_with_mode, load_job, options_from, user_message
 from ecjax.console import log, log_lines_of_libraries, show_log_lines
-from ecjax.engine.options import NAMES, EngineOptions
+from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, folder
 
@@ -69,7 +70,7 @@ def run_job(job: Job, words: list[str]) -> int:
         if shown:
             raise UserError(f"found -m with {shown[0]}; allowed: one of them")
         overrides = sweeps.without_globs(job, overrides, folders)
-        sweeps.check_sweep(job, overrides)
+        sweeps.check_sweep(job, overrides, folders)
     else:
         cfg, mode = composed_with_mode(job, overrides)
         if not flags and mode is RunMode.MULTIRUN:
@@ -144,10 +145,9 @@ def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) ->
             check_choice(job, name, value, folders)
         return word
     item = option_of(job, name)
-    if item is not None and item.type is EngineOptions and not sweep and value not in NAMES:
-        if any((each / name / f"{value}.yaml").is_file() for each in folders):
-            return word
-        raise UserError(f"engine: found {value!r}; allowed: {', '.join(NAMES)} (or engine.KEY=...)")
+    if item is not None and item.type is EngineOptions and not sweep:
+        check_engine(value, folders)
+        return word
     if (
         item is not None
         and is_dataclass(item.type)

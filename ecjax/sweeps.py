@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hydra.core.override_parser.types import Glob, IntervalSweep, Override
 from omegaconf import DictConfig, OmegaConf
 
-from ecjax.command_words import is_group, is_hydras, option_of
+from ecjax.command_words import check_choice, check_engine, is_group, is_hydras, option_of
 from ecjax.composing import composed, load_job, options_from, parsed
 from ecjax.console import OutputMode, log, printing
 from ecjax.engine.opening import kept_engines
@@ -40,9 +40,23 @@ class Returned(NamedTuple):
     worst: int
 
 
-def check_sweep(job: Job, overrides: list[str]) -> None:
-    """Compose with every value of every sweep, so that mistakes are found before anything starts."""
+def check_sweep(job: Job, overrides: list[str], folders: Sequence[Path] = ()) -> None:
+    """Compose with every value of every sweep, so that mistakes are found before anything starts.
+
+    Args:
+        job: of the sweep.
+        overrides: as Hydra takes them, without globs.
+        folders: of the user's configuration.
+
+    Raises:
+        UserError: a value is not allowed.
+    """
     choices = [_choices(override, text) for text, override in zip(overrides, parsed(overrides), strict=True)]
+    for key, _, value in (text.partition("=") for values in choices for text in values):
+        if is_group(job, key) and value != "null":
+            check_choice(job, key, value, folders)
+        elif key == "engine":
+            check_engine(value, folders)
     first = [values[0] for values in choices]
     every = merged([first, *_one_changed(choices)], partial(_listing, job))
     for group in every:

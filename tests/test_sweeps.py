@@ -9,6 +9,7 @@ from filelock import FileLock, Timeout
 
 from ecjax import hydra_run, sweeps
 from ecjax.cli import main
+from ecjax.command_words import check_choice, check_engine
 from ecjax.composing import composed, load_job
 from ecjax.engine.opening import kept_engines, open_engine
 from ecjax.engine.options import EngineOptions
@@ -309,6 +310,48 @@ def test_studies_of_the_users_own_folder(study, monkeypatch, flags):
     assert seen == [7]
     with pytest.raises(UserError, match="experiment: found 'no'"):
         hydra_run.run_job(JOB, [*flags, "experiment=no"])
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"]])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# @package _global_\nrate_scal: 7\n", "found option 'rate_scal' .*did you mean rate_scale"),
+        ("# @package _global_\nengine: {nam: ray}\n", "'engine.nam' .*did you mean engine.name"),
+        ("# @package _global_\nload: [0.1]\n", "found option 'load' in a file of conf"),  # of adapt
+        ("rate_scale: 7\n", "found option 'experiment' .*allowed: .*# @package _global_"),
+        ("# @package _global_\nrate_scale: [7\n", "mine.yaml.*line 2"),
+        ("# @package _global_\n\trate_scale: 7\n", "mine.yaml.*line 2"),
+    ],
+)
+def test_mistakes_in_the_users_studies_are_told(study, flags, text, message):
+    (study / "experiment" / "mine.yaml").write_text(text)
+    with pytest.raises(UserError, match=message):
+        hydra_run.run_job(JOB, [*flags, "experiment=mine", "scheduler=fair,fifo"])
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"]])
+@pytest.mark.parametrize(("group", "name"), [("experiment", "coflow_fig5"), ("engine", "serial")])
+def test_a_file_of_the_user_under_a_name_of_ecjax_is_told(study, flags, group, name):
+    own = study / group / f"{name}.yaml"
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("# another\n")
+    with pytest.raises(UserError, match=f"{group}={name}: found .*{name}.yaml, and one of ecjax"):
+        hydra_run.run_job(JOB, [*flags, f"{group}={name}", "scheduler=fair,fifo"])
+    own.write_bytes((folder("conf") / group / f"{name}.yaml").read_bytes())
+    check_engine(name, [study]) if group == "engine" else check_choice(JOB, group, name, [study])
+
+
+def test_engines_are_the_files_of_conf(monkeypatch):
+    seen = []
+    module = SimpleNamespace(run=lambda cfg: seen.append((cfg.engine.name, cfg.engine.address)) or 0)
+    monkeypatch.setattr(hydra_run, "load_job", lambda job: module)
+    for name in ("serial", "ray", "cluster"):
+        assert hydra_run.run_job(JOB, [f"engine={name}"]) == 0
+    assert seen == [("serial", None), ("ray", None), ("ray", "auto")]
+    for flags in ([], ["-m"]):
+        with pytest.raises(UserError, match="engine: found 'spark'; allowed: cluster, ray, serial"):
+            hydra_run.run_job(JOB, [*flags, "engine=spark"])
 
 
 @pytest.mark.parametrize("flags", [["--config-dir", "nowhere"], ["--config-dir=nowhere"], ["--config-dir"]])

@@ -109,7 +109,7 @@ def _latest() -> str | None:
         from ray._private.services import get_ray_address_from_environment
 
         address = get_ray_address_from_environment("auto", None)
-    except (ImportError, TypeError):
+    except (ImportError, TypeError, ConnectionError):  # the last where it has noted none
         return None
     return None if address in (None, "auto", "local") else address
 

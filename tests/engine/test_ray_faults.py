@@ -161,6 +161,19 @@ def test_a_cluster_that_has_ended_is_not_waited_for(tmp_path, monkeypatch):
     assert code == 2 and "engine.address=auto: nothing answers at 127.0.0.1:1" in error
 
 
+def test_where_no_cluster_was_started_none_is_looked_for(monkeypatch):
+    from ray._private import services
+
+    from ecjax.engine import joining
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(services, "find_gcs_addresses", set)
+    monkeypatch.setattr(services, "find_bootstrap_address", lambda folder: None)
+    with pytest.raises(ConnectionError):  # what Ray says
+        services.get_ray_address_from_environment("auto", None)
+    assert joining._latest() is None
+
+
 @slow
 def test_without_ray(tmp_path):
     """It need not be installed, and says what to do."""
