@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, get_args
 
 from ecjax.errors import UserError
-from ecjax.jobs_index import GROUPS, Job, choices, folder
+from ecjax.jobs_index import GROUPS, Job, choices, engines, folder
 from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, rule_of
 
 FLAGS = (
@@ -308,9 +308,8 @@ def check_engine(name: str, folders: Iterable[Path] = ()) -> None:
     Raises:
         UserError: there is none of this name, or the user has another one.
     """
-    names = sorted(path.stem for path in (folder("conf") / "engine").glob("*.yaml"))
-    if _own_file("engine", name, folders) is None and name not in names:
-        raise UserError(f"engine: found {name!r}; allowed: {', '.join(names)} (or engine.KEY=...)")
+    if _own_file("engine", name, folders) is None and name not in engines():
+        raise UserError(f"engine: found {name!r}; allowed: {', '.join(engines())} (or engine.KEY=...)")
 
 
 def _own_file(group: str, name: str, folders: Iterable[Path]) -> Path | None:

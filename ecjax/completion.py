@@ -9,10 +9,10 @@ from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
 from ecjax.command_words import is_group, option_of
-from ecjax.engine.options import NAMES, EngineOptions
+from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.guides import pages
-from ecjax.jobs_index import COMMANDS, GROUPS, JOBS, Job, choices
+from ecjax.jobs_index import COMMANDS, GROUPS, JOBS, Job, choices, engines
 from ecjax.options import Flag, Listed, Rule, Series, Words, rule_of
 
 _BASH = r"""
@@ -133,7 +133,7 @@ def _values(job: Job, key: str, text: str, several: bool) -> list[str]:
         if item is None:
             return []
         if item.type is EngineOptions:
-            words = NAMES
+            words = engines()
         elif _is_section(item):
             return []
         else:

@@ -203,6 +203,11 @@ def experiments(job: str) -> dict[str, str]:
     return choices(job, "experiment")
 
 
+def engines() -> list[str]:
+    """Names of the engines, files of ``conf/engine``."""
+    return sorted(path.stem for path in (folder("conf") / "engine").glob("*.yaml"))
+
+
 def choices(job: str, group: str) -> dict[str, str]:
     """What a job may choose in a group of ``conf``, and the first line of what it says of itself.
 

@@ -30,7 +30,7 @@ def test_keys_and_sections():
 
 def test_words_that_are_allowed():
     assert candidates(["optimize", "theta_per="]) == ["theta_per=file", "theta_per=total"]
-    assert candidates(["schedule", "engine="]) == ["engine=serial", "engine=ray"]
+    assert candidates(["schedule", "engine="]) == ["engine=cluster", "engine=ray", "engine=serial"]
     assert candidates(["optimize", "resume=t"]) == ["resume=true"]
     assert candidates(["schedule", "scheduler=fair,fi"]) == ["scheduler=fair,fifo"]
     assert candidates(["schedule", "scheduler=fifo,fi"]) == []
