@@ -47,7 +47,9 @@ class AnalyzeOptions(RatedLogOptions):
     engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "keep a finished analysis of the same trace in out")
     write: list[str] | None = option(
-        None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
+        None,
+        "datasets to write besides runs; default: all; finished runs keep theirs (unless resume=false)",
+        Listed(Words("runs", *TABLES.names)),
     )
 
     def completed(self) -> "AnalyzeOptions":

@@ -247,7 +247,9 @@ class CacheOptions(LogOptions):
     engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip replays that are finished in out")
     write: list[str] | None = option(
-        None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names), empty=True)
+        None,
+        "datasets to write besides runs; default: all; finished runs keep theirs (unless resume=false)",
+        Listed(Words("runs", *TABLES.names), empty=True),
     )
     figures: list[str] | None = option(
         None,

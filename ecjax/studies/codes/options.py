@@ -167,7 +167,9 @@ class CodesOptions(DurabilityOptions):
     engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip what is finished in out")
     write: list[str] | None = option(
-        None, "datasets to write besides runs; default: all", Listed(Words("runs", *TABLES.names))
+        None,
+        "datasets to write besides runs; default: all; finished runs keep theirs (unless resume=false)",
+        Listed(Words("runs", *TABLES.names)),
     )
     figures: list[str] = option(
         ["nines", "combinations"],

@@ -333,7 +333,9 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     engine: EngineOptions = section(EngineOptions, "where it runs: engine=serial, engine=ray")
     resume: bool = option(True, "skip runs that are finished in out")
     write: list[str] | None = option(
-        None, "datasets to write besides runs and inputs; default: all", Listed(Words("runs", *TABLES.names))
+        None,
+        "datasets to write besides runs and inputs; default: all; finished runs keep theirs (unless resume=false)",
+        Listed(Words("runs", *TABLES.names)),
     )
     figures: list[str] = option(
         ["tradeoff", "convergence", "scenarios", "class_latency", "class_convergence"],
