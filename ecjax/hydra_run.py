@@ -38,7 +38,7 @@ from ecjax.command_words import (
     split_flags,
 )
 from ecjax.composing import composed, composed_with_mode, load_job, options_from, user_message
-from ecjax.console import log, log_lines_of_libraries, show_log_lines
+from ecjax.console import OutputMode, log, log_lines_of_libraries, output_mode, show_log_lines
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, folder
@@ -74,6 +74,9 @@ def run_job(job: Job, words: list[str]) -> int:
     else:
         cfg, mode = composed_with_mode(job, overrides)
         if not flags and mode is RunMode.MULTIRUN:
+            if output_mode() is not OutputMode.ALL:
+                what = f"{output_mode().value} with a sweep, which hydra.mode of a file of conf makes it"
+                raise UserError(f"found {what}; allowed: one of them")
             flags = ["-m"]
     if not flags:
         options = options_from(cfg, job.options_class)

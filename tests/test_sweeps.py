@@ -330,6 +330,15 @@ def test_mistakes_in_the_users_studies_are_told(study, flags, text, message):
         hydra_run.run_job(JOB, [*flags, "experiment=mine", "scheduler=fair,fifo"])
 
 
+@pytest.mark.parametrize("flag", ["--json", "--quiet"])
+def test_a_study_that_is_a_sweep_prints_no_single_object(study, capsys, flag):
+    text = '# @package _global_\nhydra: {mode: MULTIRUN, sweeper: {params: {rate_scale: "1,2"}}}\n'
+    (study / "experiment" / "mine.yaml").write_text(text)
+    assert main(["schedule", "experiment=mine", flag]) == 2
+    printed = capsys.readouterr()
+    assert f"found {flag} with a sweep" in printed.err and not printed.out
+
+
 @pytest.mark.parametrize("flags", [[], ["-m"]])
 @pytest.mark.parametrize(("group", "name"), [("experiment", "coflow_fig5"), ("engine", "serial")])
 def test_a_file_of_the_user_under_a_name_of_ecjax_is_told(study, flags, group, name):
