@@ -9,6 +9,10 @@ import pandas as pd
 ASSUMED = "Poisson arrivals at constant rates, nodes that are up, no decoding and no client links"
 
 
+# what of it is about arrivals
+_NOT_POISSON = ("arrivals are those of the log", "arrivals come in bursts", "rates vary")
+
+
 def broken(runs: pd.DataFrame) -> list[str]:
     """Assumptions that any of the runs breaks, in words; empty where all of them hold.
 
@@ -24,9 +28,9 @@ def broken(runs: pd.DataFrame) -> list[str]:
 def _broken(arrivals: str | None, parameters: Mapping[str, Any]) -> list[str]:
     inputs = parameters.get("inputs") or {}
     cases = {
-        "arrivals are those of the log": arrivals == "trace",
-        "arrivals come in bursts": arrivals == "bursts",
-        "rates vary": "rates" in inputs,
+        _NOT_POISSON[0]: arrivals == "trace",
+        _NOT_POISSON[1]: arrivals == "bursts",
+        _NOT_POISSON[2]: "rates" in inputs,
         "nodes fail": "outages" in inputs,
         "decoding takes time": bool(parameters.get("decode_s_per_byte")),
         "clients' links take time": parameters.get("client_bandwidth_bytes_per_s") is not None,
@@ -38,3 +42,14 @@ def bound_label(runs: pd.DataFrame, word: str = "bound") -> str:
     """What a figure calls a bound beside these runs."""
     words = broken(runs)
     return f"{word}, void: {', '.join(words)}" if words else f"{word} (Poisson arrivals)"
+
+
+def estimate_label(runs: pd.DataFrame, word: str = "estimated") -> str:
+    """What a figure calls an estimate of mean rates beside these runs."""
+    return f"{word}, if Poisson" if set(broken(runs)) & set(_NOT_POISSON) else word
+
+
+def source_label(source: str, word: str, runs: pd.DataFrame) -> str:
+    """What a figure calls the rows of a source of ``latencies``, whose word is ``word``, beside these runs."""
+    labels = {"bound": bound_label, "estimated": estimate_label}
+    return labels[source](runs) if source in labels else word

@@ -1,6 +1,7 @@
 """What the figures of ``ecjax replay`` share: words and colours of sources, and what is an axis."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -11,11 +12,18 @@ SOURCES = {
     "observed": ("observed", COLOURS[6]),
     "replayed": ("replayed", COLOURS[0]),
     "estimated": ("estimated", COLOURS[2]),
+    "trace_estimated": ("estimated, arrivals as they come", COLOURS[4]),
     "bound": ("bound (Poisson arrivals)", COLOURS[1]),
     "split_merge": ("split-merge bound", "black"),
     "forks": ("forks bound", "dimgrey"),
 }  # of ``latencies``: word and colour, in the order of bars
-STYLES = {"observed": ":", "replayed": "-", "estimated": "--", "bound": "-."}
+STYLES: dict[str, Any] = {
+    "observed": ":",
+    "replayed": "-",
+    "estimated": "--",
+    "trace_estimated": (0, (6, 1, 1, 1, 1, 1)),
+    "bound": "-.",
+}
 EARLIER = {"split_merge", "forks"}  # bounds of other systems: they do not depend on the policy
 LOAD = "load of the busiest node"
 LATENCY = "latency of a read"

@@ -1,5 +1,6 @@
 """Figures of replays: every kind shows the numbers of its tables, whatever sources there are."""
 
+import json
 from io import StringIO
 
 import matplotlib.image
@@ -181,6 +182,23 @@ def test_bars_of_runs_are_their_latencies(sweep):
         [bar.get_width() for bar in tail.patches], np.concatenate([4 * expected, 4.4 * expected])
     )
     assert [label.get_text() for label in mean.get_yticklabels()] == names(runs)
+
+
+def test_estimates_under_arrivals_as_they_come_are_beside_those_of_mean_rates(tmp_path):
+    row = run("a", mean=10.0) | {"params": json.dumps({"inputs": {"rates": "r.csv"}})}
+    runs = stored(tmp_path / "out", [row], ("replayed", "estimated", "trace_estimated", "bound"))
+    figure = replay.latency(tmp_path / "out", runs)
+    words = [
+        "replayed",
+        "estimated, if Poisson",
+        "estimated, arrivals as they come",
+        "bound, void: rates vary",
+    ]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == words
+    lengths = [float(patch.get_width()) for patch in figure.axes[0].patches]
+    np.testing.assert_allclose(lengths, [10.0, 11.0, 12.0, 13.0])
+    marks = replay.cdf(tmp_path / "out", runs).legends[0].get_texts()
+    assert "estimated quantiles, if Poisson" in [text.get_text() for text in marks]
 
 
 def test_classes_side_by_side(sweep):

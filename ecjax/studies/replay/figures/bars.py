@@ -15,7 +15,7 @@ from ecjax.plotting.ordering import natural
 from ecjax.plotting.panels import few, legend, limit, panels
 from ecjax.plotting.runs import names, rows
 from ecjax.plotting.units import time_axis, time_unit
-from ecjax.studies.replay.assumptions import bound_label
+from ecjax.studies.replay.assumptions import estimate_label, source_label
 from ecjax.studies.replay.words import EARLIER, LATENCY, MOST_BARS, SOURCES
 
 _MOST_RUNS = 30
@@ -45,7 +45,7 @@ def latency(out: Path, runs: pd.DataFrame) -> Figure:
             ]
             where = part["run_id"].map(places).to_numpy(float) + thick * np.array(order)
             word, colour = SOURCES[source]
-            word = bound_label(runs) if source == "bound" else word
+            word = source_label(source, word, runs)
             half = part["ci_s"].fillna(0.0).to_numpy() if value == "mean_s" else np.zeros(len(part))
             each.barh(where, part[value], thick * 0.92, color=colour, label=word)
             measured = half > 0
@@ -94,9 +94,7 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     legend(
         figure,
         [
-            Patch(
-                color=SOURCES[source][1], label=bound_label(runs) if source == "bound" else SOURCES[source][0]
-            )
+            Patch(color=SOURCES[source][1], label=source_label(source, SOURCES[source][0], runs))
             for source in sources
         ],
     )
@@ -127,7 +125,7 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
             axes.bar(where, values, 0.92 * thick, color=COLOURS[order], label=name)
             if value == "mean_s":
                 axes.errorbar(where, values, half, **_INTERVAL)
-            mark, word = ("_", "load rho") if value == "utilisation" else ("o", "estimated")
+            mark, word = ("_", "load rho") if value == "utilisation" else ("o", estimate_label(runs))
             where, values, _ = _placed(of_run, "estimated", "node_id", nodes, value)
             if len(values):
                 where = where - 0.42 + thick * (order + 0.5)

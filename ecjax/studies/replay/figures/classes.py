@@ -14,7 +14,7 @@ from ecjax.plotting.looks import COLOURS, tapering
 from ecjax.plotting.panels import few, legend, panels, scale
 from ecjax.plotting.runs import names, rows, swept
 from ecjax.plotting.units import time_axis, time_unit
-from ecjax.studies.replay.assumptions import bound_label
+from ecjax.studies.replay.assumptions import source_label
 from ecjax.studies.replay.words import LATENCY, SOURCES, STYLES
 from ecjax.tables.datasets import batches_written
 from ecjax.tables.results import read_results
@@ -39,7 +39,7 @@ def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     table = rows(out, "latencies", runs, "class")
     table["panel"] = table["run_id"].map(labels)
     table["at"] = table["run_id"].map(pd.Series(across.to_numpy(), runs["run_id"]))
-    return _panels(table, label, bound_label(runs))
+    return _panels(table, label, runs)
 
 
 def queue_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -112,9 +112,7 @@ def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
         parts += list(_by_size(by_file, whole["ci_s"] / whole["mean_s"], labels[run["run_id"]]))
     if not parts:
         return None
-    return _panels(
-        pd.DataFrame(parts), "file size (MB)", bound_label(shown), few(len(shown), len(runs), "runs")
-    )
+    return _panels(pd.DataFrame(parts), "file size (MB)", shown, few(len(shown), len(runs), "runs"))
 
 
 def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dict[str, Any]]:
@@ -134,7 +132,7 @@ def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dic
         yield {"panel": panel, "class": name, "source": source, "at": at, "mean_s": mean, "ci_s": half}
 
 
-def _panels(table: pd.DataFrame, label: str, bound: str, title: str = "") -> Figure:
+def _panels(table: pd.DataFrame, label: str, runs: pd.DataFrame, title: str = "") -> Figure:
     """A panel per value of ``panel``, alike in their axes: class by colour, source by style."""
     ways, classes = list(dict.fromkeys(table["panel"])), list(dict.fromkeys(table["class"]))
     shown, drawn = ways[:_MOST_PANELS], classes[:_MOST_CLASSES]
@@ -154,7 +152,7 @@ def _panels(table: pd.DataFrame, label: str, bound: str, title: str = "") -> Fig
                 half = line["ci_s"].to_numpy() if line["ci_s"].notna().any() else None
                 each.errorbar(line["at"], line["mean_s"], half, color=colour, capsize=2, **look)
                 plain: dict[str, Any] = {"color": "grey", "linestyle": style, "linewidth": 1.6}
-                word = bound if source == "bound" else SOURCES[source][0]
+                word = source_label(source, SOURCES[source][0], runs)
                 used.setdefault(source, Line2D([], [], label=word, **plain))
         each.set_xlabel(label)
         each.set_title(way if len(shown) > 1 else "", fontsize=9)

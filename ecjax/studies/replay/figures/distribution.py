@@ -13,10 +13,11 @@ from ecjax.plotting.looks import COLOURS, DASHES, tapering
 from ecjax.plotting.panels import few, legend, limit, panels
 from ecjax.plotting.runs import names, rows
 from ecjax.plotting.units import time_axis, time_unit
-from ecjax.studies.replay.assumptions import bound_label
+from ecjax.studies.replay.assumptions import bound_label, estimate_label
 from ecjax.studies.replay.words import LATENCY, MOST_CURVES
 
 BOUND_MEAN, BOUND_QUANTILES = "bound on the mean", "bounds on the quantiles"
+ESTIMATED_QUANTILES = "estimated quantiles"
 _QUANTILES = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99, "p999_s": 0.999}
 
 
@@ -67,6 +68,8 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
     for word in (BOUND_MEAN, BOUND_QUANTILES):
         if word in kinds:
             kinds[word].set_label(bound_label(runs, word))
+    if ESTIMATED_QUANTILES in kinds:
+        kinds[ESTIMATED_QUANTILES].set_label(estimate_label(runs, ESTIMATED_QUANTILES))
     lines = [line for line in left.get_lines() if not str(line.get_label()).startswith("_")]
     legend(figure, [*lines, *kinds.values()])
     figure.suptitle(f"Latency of reads{few(len(shown), len(curves), what)}")
@@ -127,7 +130,8 @@ def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: str) ->
     """Quantiles and bounds that need no replay, on both panels; handles for a legend by what there was."""
     handles = {}
     for source, mark, word in (
-        ("estimated", "o", "estimated quantiles"),
+        ("estimated", "o", ESTIMATED_QUANTILES),
+        ("trace_estimated", "s", f"{ESTIMATED_QUANTILES}, arrivals as they come"),
         ("bound", "v", BOUND_QUANTILES),
     ):
         for row in latencies[latencies["source"] == source].to_dict("records"):

@@ -14,7 +14,7 @@ from ecjax.plotting.looks import COLOURS, MARKS, tapering
 from ecjax.plotting.panels import few, legend, number, panels, scale
 from ecjax.plotting.runs import names, rows
 from ecjax.plotting.units import time_axis, time_unit
-from ecjax.studies.replay.assumptions import bound_label
+from ecjax.studies.replay.assumptions import source_label
 from ecjax.studies.replay.words import (
     EARLIER,
     LATENCY,
@@ -60,7 +60,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
                 half = part["ci_s"].to_numpy() if value == "mean_s" and part["ci_s"].notna().any() else None
                 each.errorbar(part["at"], part[value], half, color=colour, capsize=2, **look)
                 plain: dict[str, Any] = {"color": "grey", "linestyle": style, "linewidth": 1.6}
-                word = bound_label(runs) if source == "bound" else SOURCES[source][0]
+                word = source_label(source, SOURCES[source][0], runs)
                 used.setdefault(source, Line2D([], [], label=word, **plain))
                 drawn.append(part[value])
         each.set(xlabel=label, title=title)
