@@ -91,8 +91,3 @@ def arrivals_statistics(
     low, high = estimate.interval(0)
     result.half_width[0] = (high - low) / 2
     return result
-
-
-def within(estimate: TraceEstimate, place: int) -> tuple[float, float]:
-    """Where the second half is expected to have the mean (0) or a quantile (1 to 4), s: a 95 % interval."""
-    return estimate.interval(place)

@@ -12,7 +12,7 @@ half is then
 Only reads are reported; writes keep nodes busy. Connection delays are in none of these: a log knows when nodes finish.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,6 @@ from ecjax.simulation.laws import EMPIRICAL_STALLED, FIRST_SAMPLE, KIND, B, Laws
 from ecjax.simulation.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.units import bytes_text
-from ecjax.validation.arrivals import within
 from ecjax.validation.halves import Halves, service_times
 from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown
 from ecjax.validation.predictions import predictions
@@ -46,8 +45,8 @@ class Validation:
         notices: what else to know, sentences.
         own_times_difference_s: s, largest difference between the log's finish times and those that its own service
             times have in first-come first-served queues; None where the log has no begin of service.
-        trace: the estimate from the arrivals of the first half; None where they do not tell.
-        intervals: s, from where to where 95 % of second halves have their "mean" and "p99"; empty without ``trace``.
+        trace: the estimate from the arrivals of the first half, whose intervals are those in which second halves have
+            their figures; None where they do not tell.
     """
 
     table: pa.Table
@@ -57,7 +56,6 @@ class Validation:
     notices: tuple[str, ...]
     own_times_difference_s: float | None
     trace: TraceEstimate | None = None
-    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def validate(
@@ -110,14 +108,13 @@ def validate(
         )
     if replications >= _FEWEST and replayed.mean[0] > 0:
         notices.append(_chance(replayed, replications))
-    text, trace, intervals = _text(observed, replayed), predicted.trace, {}
+    text, trace = _text(observed, replayed), predicted.trace
     if trace is not None:
         by_service = f"By a replay of the second half's own arrivals: {_text_of_replay(observed, replayed)}."
-        intervals = {name: within(trace, place) for name, place in (("mean", 0), ("p99", 3))}
-        text, sentences = _text_of_arrivals(trace, intervals, observed, halves)
+        text, sentences = _text_of_arrivals(trace, observed, halves)
         notices[:0] = [*sentences, by_service]
     result = _result(groups, sources, bins, text, notices, difference)
-    return replace(result, trace=trace, intervals=intervals)
+    return replace(result, trace=trace)
 
 
 def _result(
@@ -223,16 +220,14 @@ def _text_of_replay(observed: Statistics, replayed: Statistics) -> str:
     return ", ".join(parts)
 
 
-def _text_of_arrivals(
-    estimate: TraceEstimate, intervals: dict[str, tuple[float, float]], observed: Statistics, halves: Halves
-) -> tuple[str, list[str]]:
+def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Halves) -> tuple[str, list[str]]:
     """The second half beside what the arrivals of the first say, and how far that may be off."""
     parts, outside = [], []
-    for name, predicted, measured in (
-        ("mean", estimate.mean[0], observed.mean[0]),
-        ("p99", estimate.quantiles[0, 2], observed.quantiles[0, 2]),
+    for name, predicted, measured, place in (
+        ("mean", estimate.mean[0], observed.mean[0], 0),
+        ("p99", estimate.quantiles[0, 2], observed.quantiles[0, 2], 3),
     ):
-        low, high = intervals[name]
+        low, high = estimate.interval(place)
         off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
         parts.append(
             f"predicted {name} {seconds(predicted)} ({seconds(low)} to {seconds(high)}), "

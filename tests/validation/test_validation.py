@@ -157,7 +157,7 @@ def test_a_stationary_log_is_predicted(stationary, tmp_path, compiled_estimate):
     assert float(numbers[5]) == pytest.approx(100 * (arrived["mean_s"] / seen["mean_s"] - 1), abs=0.06)
     assert float(numbers[9]) == pytest.approx(seen["p99_s"], rel=5e-3)
     brackets = [float(numbers[place]) for place in (2, 3, 7, 8)]
-    assert [*found.intervals["mean"], *found.intervals["p99"]] == pytest.approx(brackets, rel=5e-3)
+    assert [*found.trace.interval(0), *found.trace.interval(3)] == pytest.approx(brackets, rel=5e-3)
     assert found.trace.branch in ("raw", "denoised")
     # and with the second half's own arrivals
     own = re.search(r"own arrivals: mean (\S+) s \(([+-]\S+) %\), p99 (\S+) s", " ".join(found.notices))

@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 from rich.console import Console
@@ -25,6 +24,7 @@ from ecjax.studies.spine.logs import LATER, log_reading, open_reading
 from ecjax.studies.spine.printed import number, print_table
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work
+from ecjax.studies.spine.trace_columns import trace_columns
 from ecjax.tables.ids import id_types
 from ecjax.tables.requests import TraceRequests, requests
 from ecjax.tables.results import read_run
@@ -112,14 +112,8 @@ def _results(validation: Validation) -> dict[str, Any]:
         row |= {name: of["replayed"][name] for name in ("requests", "mean_s", "ci_s", "p50_s", "p99_s")}
     if "estimated" in of:
         row |= {"estimated_mean_s": of["estimated"]["mean_s"], "estimated_p99_s": of["estimated"]["p99_s"]}
-    if "trace_estimated" in of:
-        for name in ("mean", "p99"):
-            row[f"trace_estimated_{name}_s"] = of["trace_estimated"][f"{name}_s"]
-        for name, (low, high) in validation.intervals.items():
-            if np.isfinite(low):
-                row |= {f"trace_estimated_{name}_low_s": low, f"trace_estimated_{name}_high_s": high}
     if validation.trace is not None:
-        row["trace_branch"] = validation.trace.branch
+        row |= trace_columns(validation.trace, ())
     if "bound" in of:
         row["latency_s"] = of["bound"]["mean_s"]
     return row
