@@ -12,6 +12,7 @@ from ecjax.model import Evaluation
 from ecjax.planning import jlcm, limits, starts
 from ecjax.planning.certified import Settings, is_convex, nearby_bound, plan_lanes
 from ecjax.planning.descent import Stopping
+from ecjax.planning.fused import descent as fused
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
 from ecjax.planning.projection import project_hypersimplex
@@ -191,7 +192,9 @@ def _published_plans(
         # a lane whose start is good keeps it, whatever the other lanes of its batch need
         spread = timer.run("published", _BALANCED, problem, lanes, start, descent)
         start = jnp.where(overloaded[:, None, None], spread, start)
-    return timer.run("published", _PUBLISHED, problem, lanes, start, descent)
+    by_kernel = fused.suits(problem, how.settings.stopping)
+    program = _PUBLISHED_BY_KERNEL if by_kernel else _PUBLISHED
+    return timer.run("published", program, problem, lanes, start, descent)
 
 
 def _better(certified: Solution, other: Solution, compared: np.ndarray, problem: Problem) -> Solution:
@@ -317,15 +320,26 @@ def _balanced(problem: Problem, lane: Lanes, start: jax.Array, how: _Descent) ->
     return jlcm.balanced(_as(how.dtype, _lane_problem(problem, lane)), start, how.settings)
 
 
-def _published(problem: Problem, lane: Lanes, start: jax.Array, how: _Descent) -> tuple[Solution, jax.Array]:
+def _published(
+    problem: Problem, lane: Lanes, start: jax.Array, how: _Descent, by_kernel: bool = False
+) -> tuple[Solution, jax.Array]:
     """The published plan of a lane, in float64, to be evaluated; and the node loads it started from."""
     exact = _lane_problem(problem, lane)
     rounded, theta = _as(how.dtype, exact), lane.theta.astype(how.dtype)
-    plan = jlcm.published(rounded, theta, start, how.settings)
+    plan = jlcm.published(rounded, theta, start, how.settings, by_kernel)
     if how.dtype != "float64":
         probabilities = project_hypersimplex(plan.probabilities.astype("float64"), exact.k, mask=plan.stored)
         plan = plan._replace(probabilities=probabilities)
     return plan, jlcm.surrogate_load(rounded, start, how.settings)
+
+
+def _by_kernel(
+    problem: Problem, lanes: Lanes, starts: jax.Array, how: _Descent
+) -> tuple[Solution, jax.Array]:
+    """The published plans of all lanes, one after the other: each of them fills a GPU."""
+    return jax.lax.map(
+        lambda lane: _published(problem, lane[0], lane[1], how, by_kernel=True), (lanes, starts)
+    )
 
 
 def _evaluated(problem: Problem, lane: Lanes, probabilities: jax.Array, stored: jax.Array) -> Evaluation:
@@ -351,6 +365,7 @@ def _longest(
 _STARTS = quickly(jax.vmap(_start, (None, 0, None, None, None, None)), static_argnums=(4, 5))
 _BALANCED = quickly(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
 _PUBLISHED = quickly(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
+_PUBLISHED_BY_KERNEL = jax.jit(_by_kernel, static_argnums=3)
 _EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0)))
 _OF_PROBLEM = "max_ec"  # the baseline that takes nothing of the published plan
 # probabilities and chunks of the baselines from the published plan

@@ -23,10 +23,10 @@ Tangent: TypeAlias = tuple[jax.Array, jax.Array]  # offset and slope: offset + <
 # A step never changes by more than this factor, so that one odd curvature estimate does no harm.
 _STEP_CHANGE = 5.0
 _BACKTRACK = 0.3
-_FIRST_MOVE = 0.1  # mean change of a coordinate by the first step
+FIRST_MOVE = 0.1  # mean change of a coordinate by the first step
 # Steps are cut after a rejection and grow back slowly: a single small change says little.
 WINDOW = 8
-_FAR = 1e9  # in units of the typical slope: a step this long ends in a vertex
+FAR = 1e9  # in units of the typical slope: a step this long ends in a vertex
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,61 @@ class Descent(NamedTuple):
     iterations: jax.Array
     converged: jax.Array
     history: jax.Array  # (max_iterations + 1,) value after each iteration, never rising; nan beyond the last
+
+
+class Trial(NamedTuple):
+    """What a step came to; numbers (), and where it was made from.
+
+    Attributes:
+        smooth: the smooth part at the trial.
+        before: the smooth part where the step began.
+        ahead: what the slope of the smooth part promised.
+        ahead_extra: what the slope of the concave part promised.
+        length: sum of move^2/scale.
+        curvature: sum of move times the change of the smooth part's gradient.
+    """
+
+    smooth: jax.Array
+    before: jax.Array
+    ahead: jax.Array
+    ahead_extra: jax.Array
+    length: jax.Array
+    curvature: jax.Array
+
+
+def accepted(trial: Trial, step: jax.Array) -> jax.Array:
+    """Whether the objective falls by what the quadratic model of a step of this length promises.
+
+    The concave part only helps: steps are judged, and their length chosen, by the smooth part and the tangent.
+    """
+    promised = trial.ahead + trial.length / (2 * step)
+    falls = trial.smooth + trial.ahead_extra <= trial.before
+    return (trial.smooth <= trial.before + promised) & falls
+
+
+def next_step(trial: Trial, step: jax.Array, taken: jax.Array) -> jax.Array:
+    """Length of the step after one of length ``step`` that was taken or not."""
+    bent = trial.curvature > 0
+    spectral = jnp.where(bent, trial.length / jnp.where(bent, trial.curvature, 1), jnp.inf)
+    spectral = jnp.clip(spectral, step / _STEP_CHANGE, step * _STEP_CHANGE)
+    return jnp.where(taken, spectral, step * _BACKTRACK)
+
+
+def steady(
+    history: jax.Array, iteration: jax.Array, value: jax.Array, eps: float, since: jax.Array | None = None
+) -> jax.Array:
+    """Whether the value changed little over the last ``WINDOW`` iterations, or is no number.
+
+    Args:
+        history: values of the iterations before.
+        iteration: of ``value``.
+        value: the last one.
+        eps: relative change that is little.
+        since: iterations since the function changed; default: all.
+    """
+    earlier = history[jnp.maximum(iteration - WINDOW, 0)]
+    long_enough = (iteration if since is None else since) >= WINDOW
+    return (long_enough & (earlier - value <= eps * jnp.abs(value))) | ~jnp.isfinite(value)
 
 
 class _State(NamedTuple):
@@ -122,7 +177,7 @@ def descend(
 
     def stationary(point: jax.Array, slope: jax.Array, value: jax.Array) -> jax.Array:
         """Whether the best vertex of the set promises next to nothing to first order (the Frank-Wolfe gap)."""
-        vertex = project(point - _FAR / jnp.maximum(jnp.mean(jnp.abs(slope)), tiny) * slope)
+        vertex = project(point - FAR / jnp.maximum(jnp.mean(jnp.abs(slope)), tiny) * slope)
         return jnp.sum(slope * (point - vertex)) <= math.sqrt(stopping.eps) * jnp.abs(value)
 
     def unfinished(state: _State) -> jax.Array:
@@ -146,26 +201,20 @@ def descend(
             move * (gradient - old_gradient),
             jnp.abs(scale * slope),
         )
-        # the concave part only helps: steps are judged, and their length chosen, by the smooth part and the tangent
-        promised = ahead + length / jnp.where(first, 1, 2 * state.step)
-        falls = smooth_value + ahead_extra <= old_smooth
-        accepted = first | ((smooth_value <= old_smooth + promised) & falls)
-        spectral = jnp.where(curvature > 0, length / jnp.where(curvature > 0, curvature, 1), jnp.inf)
-        spectral = jnp.clip(spectral, state.step / _STEP_CHANGE, state.step * _STEP_CHANGE)
-        step = jnp.where(accepted, spectral, state.step * _BACKTRACK)
+        moved = Trial(smooth_value, old_smooth, ahead, ahead_extra, length, curvature)
+        taken = first | accepted(moved, jnp.where(first, 1, state.step))
+        step = next_step(moved, state.step, taken)
         typical = size / start.size
-        step = jnp.where(first, _FIRST_MOVE / jnp.where(typical > 0, typical, 1), step)
+        step = jnp.where(first, FIRST_MOVE / jnp.where(typical > 0, typical, 1), step)
 
         def choose(new: jax.Array, old: jax.Array) -> jax.Array:
-            return jnp.where(accepted, new, old)
+            return jnp.where(taken, new, old)
 
         point, aux = choose(trial, state.point), choose(aux, state.aux)
         value, slope = choose(jnp.minimum(value, state.value), state.value), choose(slope, state.slope)
         extra = choose(extra, state.extra)
         iteration, since = state.iteration + 1, state.since + 1
-        earlier = state.history[jnp.maximum(iteration - WINDOW, 0)]
-        settled = (since >= WINDOW) & (earlier - value <= stopping.eps * jnp.abs(value))
-        settled = settled | ~jnp.isfinite(value)
+        settled = steady(state.history, iteration, value, stopping.eps, since)
         tangent, reference, finished = state.tangent, state.reference, settled
         if tangent is not None:
             new = tangent_at(point)

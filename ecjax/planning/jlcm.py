@@ -30,6 +30,8 @@ from ecjax.model import Evaluation
 from ecjax.planning import limits, placement
 from ecjax.planning.descent import Descent, Stopping, descend
 from ecjax.planning.floor import with_floor_and_writes
+from ecjax.planning.fused import descent as fused
+from ecjax.planning.fused.kernel import Surrogate
 from ecjax.planning.problem import Problem, evaluate, node_work, prices, reading_prices, step_scale, usable
 from ecjax.planning.projection import project_hypersimplex
 from ecjax.planning.slopes import latency_slopes
@@ -62,7 +64,9 @@ class Solution(NamedTuple):
     )  # (max_iterations + 1,) latency + theta * (surrogate + reads) cost; nan beyond the last
 
 
-def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jlcm) -> Solution:
+def published(
+    problem: Problem, theta: jax.Array, start: jax.Array, settings: Jlcm, by_kernel: bool = False
+) -> Solution:
     """Plan by Algorithm JLCM.
 
     Args:
@@ -70,6 +74,7 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
         theta: s per dollar of mean cost per file.
         start: (R, m) probabilities, projected on the allowed nodes; every node load below 1.
         settings: surrogate and stopping.
+        by_kernel: steps of the descents by the kernel of ``fused``, for a problem that suits it.
     """
     per_dollar = theta / problem.files.count
     price = per_dollar * prices(problem)
@@ -90,7 +95,12 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
         by_surrogate = slopes.by_stored / ((probabilities + 1 / beta) * math.log1p(beta))
         return slopes.value, slopes.z, slopes.by_probability + by_surrogate
 
-    first = _descend(problem, latency, cost, usable(problem), start, settings.stopping)
+    if by_kernel:
+        surrogate = Surrogate(price[0], beta)
+        z = jnp.zeros((), start.dtype)
+        first = fused.descend(problem, surrogate, problem.allowed, start, z, settings.stopping)
+    else:
+        first = _descend(problem, latency, cost, usable(problem), start, settings.stopping)
     hot = placement.support(first.point)
     if problem.writes is None:
         stored = placement.with_floor(problem, hot)
@@ -99,7 +109,7 @@ def published(problem: Problem, theta: jax.Array, start: jax.Array, settings: Jl
     if limits.limited(problem):
         # a row may have lost chunks that reads use, and be left with fewer than k of them
         stored = hot = limits.within_limits(problem, first.point, stored)
-    final = _schedule(problem, first.point, hot, stored, first.aux, toll, settings.stopping)
+    final = _schedule(problem, first, hot, stored, toll, settings.stopping, by_kernel)
     return Solution(
         probabilities=final.point,
         stored=stored,
@@ -155,14 +165,15 @@ def _relieved(
 
 def _schedule(
     problem: Problem,
-    point: jax.Array,
+    first: Descent,
     hot: jax.Array,
     stored: jax.Array,
-    z: jax.Array,
     toll: jax.Array | None,
     stopping: Stopping,
+    by_kernel: bool,
 ) -> Descent:
-    """Best probabilities for a fixed placement, from ``point`` cut to its hot chunks."""
+    """Best probabilities for a fixed placement, from where the first descent ended, cut to its hot chunks."""
+    point, z = first.point, first.aux
     mask = stored.astype(point.dtype)
 
     def load(probabilities: jax.Array) -> jax.Array:
@@ -180,6 +191,8 @@ def _schedule(
     if problem.writes is not None or limits.limited(problem):
         # writes load a chunk in full, the surrogate saw less, and a repair moved chunks: reads may have to leave first
         start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
+    if by_kernel:
+        return fused.descend(problem, None, stored, start, z, stopping)
     return _descend(problem, latency, None if toll is None else reads, stored, start, stopping, z)
 
 
