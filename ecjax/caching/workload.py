@@ -7,6 +7,7 @@ import numpy as np
 from ecjax.caching.system import Reads, Stored
 
 _PLACES, _TIMES, _RANKS, _EDGES, _DRIFT = 0xCAC1, 0xCAC2, 0xCAC3, 0xCAC4, 0xCAC5  # purposes of random numbers
+_AT_ONCE = 1 << 20  # places of buckets that are drawn in one call
 
 NODES = ("tokyo", "ohio", "ireland", "sao_paulo", "oregon", "northern_california")
 EDGES = ("victoria", "san_francisco", "toronto")
@@ -65,10 +66,14 @@ def placed(items: int, k: int, parity: int, copies: int, nodes: int, buckets: in
     rounds = -(-total // nodes)
     random = np.random.default_rng([seed, _PLACES])
     node = random.permuted(np.broadcast_to(np.arange(nodes), (items, rounds, nodes)), axis=2)
-    order = random.permuted(np.broadcast_to(np.arange(buckets), (items, nodes, buckets)), axis=2)
-    turn = np.broadcast_to(np.arange(rounds)[None, :, None] % buckets, node.shape)
-    bucket = order[np.arange(items)[:, None, None], node, turn]
-    place = (node * buckets + bucket).reshape(items, -1)[:, :total]
+    turn = (np.arange(rounds) % buckets)[:, None]
+    some = max(_AT_ONCE // (nodes * buckets), 1)  # the orders of all items would take most of the memory
+    for first in range(0, items, some):
+        part = node[first : first + some]
+        order = random.permuted(np.broadcast_to(np.arange(buckets), (len(part), nodes, buckets)), axis=2)
+        part *= buckets
+        part += order[np.arange(len(part))[:, None, None], part // buckets, turn]
+    place = node.reshape(items, -1)[:, :total]
     return Stored(k, np.ascontiguousarray(place.reshape(items, copies, k + parity).transpose(0, 2, 1)))
 
 

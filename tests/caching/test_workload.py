@@ -1,5 +1,7 @@
 """Generated workloads of caches: places, popularity and times against their laws."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,6 +28,23 @@ def test_chunks_are_apart_and_nodes_have_equal_shares(k, parity, copies, nodes, 
         counts = np.bincount(places // buckets, minlength=nodes)
         assert np.ptp(counts) <= 1
         assert len(set(places.tolist())) == total or total > nodes * buckets
+
+
+def test_places_of_many_items():
+    """As above where not all are drawn at once; and they take little more memory than what is kept of them."""
+    items, nodes, buckets = 100_000, 6, 15
+    tracemalloc.start()
+    node_of = placed(items, 6, 3, 1, nodes, buckets, 3).node_of
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 6 * node_of.nbytes  # orders of all buckets would be 10 times as much
+    places = np.sort(node_of[:, :, 0], axis=1)
+    assert places[:, 0].min() >= 0 and places[:, -1].max() < nodes * buckets
+    assert (np.diff(places, axis=1) > 0).all()
+    of_node = (places[:, :, None] // buckets == np.arange(nodes)).sum(axis=1)
+    assert np.ptp(of_node, axis=1).max() <= 1
+    counts = np.array([np.bincount(part, minlength=90) for part in np.split(node_of[:, 4, 0], 10)])
+    assert stats.chisquare(counts, axis=1).pvalue.min() > 1e-3
 
 
 def test_every_bucket_is_as_likely():

@@ -142,8 +142,7 @@ def replayed(
         advance: called with the share of the reads just served.
     """
     case, first = workload.case, workload.first
-    few = Reads(*(column[:_FEW] for column in workload.reads))
-    _outcome(workload._replace(reads=few), policy, between_s, lambda share: None)
+    _outcome(*_few(workload, policy), between_s, lambda share: None)
     began = time.perf_counter()
     outcome, neighbour_chunks = _outcome(workload, policy, between_s, advance)
     seconds = time.perf_counter() - began
@@ -156,6 +155,15 @@ def replayed(
         latencies(name, outcome, workload.reads, case.edge_ids, first),
         cached(name, outcome, case.edge_ids, case.source.item_ids),
     )
+
+
+def _few(workload: Workload, policy: Policy) -> tuple[Workload, Policy]:
+    """The first reads, at times of two periods, and the policy with a plan among them if it makes any."""
+    _, item, edge = (column[:_FEW] for column in workload.reads)
+    time_s = np.arange(len(item), dtype=float)
+    often = min(policy.replan_reads, int(np.bincount(edge).max()))
+    planned = policy._replace(period_s=max(len(item) / 2, 1.0), replan_reads=often)
+    return workload._replace(reads=Reads(time_s, item, edge)), planned
 
 
 def _outcome(

@@ -1,5 +1,6 @@
 """``ecjax cache`` from options to tables: what it writes, against replays by hand, sums and closed forms."""
 
+import importlib
 import json
 from dataclasses import replace
 from io import StringIO
@@ -140,6 +141,25 @@ def test_finished_replays_are_not_done_again(study, found, monkeypatch):
     given = options(study, policy=list(POLICIES), capacity=[30, 90], fail=[None, "oregon/3"])
     assert cache_study(given, QUIET) == 0
     pd.testing.assert_frame_equal(read_results(study, "runs"), found["runs"])
+
+
+@pytest.mark.parametrize("policy", ["exact", "exact_periodic", "agar", "cooperative"])
+def test_what_is_compiled_beforehand_has_a_plan(tmp_path, monkeypatch, policy):
+    """Reads that are over before any plan is due: whatever plans is the replay that only compiles."""
+    module = "cooperative_replay" if policy == "cooperative" else "replay"
+    name = "cooperative_plan" if policy == "cooperative" else "plan_edge"
+    original, plans = getattr(importlib.import_module(f"ecjax.caching.{module}"), name), []
+
+    def counted(*arguments):
+        plans.append(name)
+        return original(*arguments)
+
+    monkeypatch.setattr(f"ecjax.caching.{module}.{name}", counted)
+    together = {"policy": ["lru"], "neighbours": [0.1]} if policy == "cooperative" else {"policy": [policy]}
+    given = options(tmp_path, reads=100, replan_reads=20_000, period_s=60.0, **together)
+    assert cache_study(given, QUIET) == 0
+    # the static optimum, with which others are compared, plans each of the 3 edges at each of its two replays
+    assert len(plans) > (0 if policy == "cooperative" else 6)
 
 
 def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
