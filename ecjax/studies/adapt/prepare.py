@@ -21,7 +21,8 @@ from ecjax.studies.adapt.strategies import Choice, Prepared, choices, fastest, s
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.spine.batches import Batch
 
-_ROUGH = 10_000  # requests by which a capacity is roughly measured
+_ROUGH = 10_000  # requests by which a capacity is roughly measured,
+_ROUGH_PER_THREAD = 8  # at least so many: the first ones are all admitted at once
 _LONG = ("calibrated", BEST_STATIC)  # to be begun first
 
 
@@ -103,7 +104,8 @@ def _capacity(proxy: Proxy, codes: Strategy, seed: int) -> float:
 
 def _saturated(proxy: Proxy, choice: Choice, seed: int) -> float:
     """Requests/s while none but the first find an idle thread: about the capacity of static codes."""
-    unit = poisson(constant(1.0, proxy.shares), _ROUGH, seed)
-    outcome = replay(np.zeros(_ROUGH), unit.class_of, proxy.tasks, static(choice), proxy.threads, seed)
-    settled = outcome.admitted_s[_ROUGH // 4 :]
+    requests = max(_ROUGH, _ROUGH_PER_THREAD * proxy.threads)
+    unit = poisson(constant(1.0, proxy.shares), requests, seed)
+    outcome = replay(np.zeros(requests), unit.class_of, proxy.tasks, static(choice), proxy.threads, seed)
+    settled = outcome.admitted_s[requests // 4 :]
     return (len(settled) - 1) / float(settled[-1] - settled[0])

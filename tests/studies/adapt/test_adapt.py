@@ -70,6 +70,16 @@ def found(study):
     return {name: read_results(study, name) for name in ("runs", "codes", "latencies", "thresholds")}
 
 
+def test_proxies_of_many_threads(tmp_path):
+    """The first 10,000 requests are admitted at once there; none of the codes waits."""
+    given = {"threads": 10_000, "strategy": ["best_static"], "k_max": 1, "load": [0.6, 0.9]}
+    assert adapt_study(options(tmp_path, **given), QUIET) == 0
+    runs = read_results(tmp_path, "runs").sort_values("load")
+    # of two copies the first ends after 11.3 + 28.56 B + (85.7 + 7.44 B) / 2 ms; they take 0.68 of the capacity of one
+    assert runs["n"].tolist() == [2, 1]
+    assert_allclose(runs["mean_s"], [0.15099, 0.205], rtol=0.03)
+
+
 def by_hand(strategy, load, seed=0, count=REQUESTS):
     found = poisson(constant(load * BASIC, np.ones(1)), count, seed)
     return replay(*found, tasks_of([READS], [BUILT_IN["shifted_exp"]]), strategy, 16, seed), found.arrival_s
