@@ -106,6 +106,7 @@ def read_cases(options: CacheOptions) -> list[Case]:
         say_unused(options, drawn, f"trace={options.trace}")
     logged = None if options.trace is None else read_log(options)
     nodes = read_nodes(options, None if logged is None else logged.edge_names)
+    _warn_of_near_nodes(options, nodes)
     failed = failures(options, nodes)
     outages = None if options.outages is None else read_input(options.outages, "outages")
     networks = [(name, network(options, nodes, outages, name)) for name in failed]
@@ -135,6 +136,18 @@ def read_cases(options: CacheOptions) -> list[Case]:
             for half_life in half_lives
         ]
     return cases
+
+
+def _warn_of_near_nodes(options: CacheOptions, nodes: Nodes) -> None:
+    """Say so where a node is nearer than what the edge keeps: a read passes through the edge in any case."""
+    nearer = (nodes.latency_s < options.edge_s).any(axis=0)
+    if nearer.any() and options.partitions is None:
+        log.warning(
+            "edge_s: no read takes less than %s, and node %s is nearer: keeping its chunks gains nothing; mend: a "
+            "smaller edge_s",
+            time_text(options.edge_s),
+            nodes.node_ids[int(np.argmax(nearer))],
+        )
 
 
 def _warn_of_outages_elsewhere(options: CacheOptions, outages: pa.Table, sources: list[Source]) -> None:

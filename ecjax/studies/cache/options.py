@@ -188,7 +188,10 @@ class CacheOptions(LogOptions):
         _replays,
     )
     edge_s: float = option(
-        0.001, "time to serve a chunk that the edge keeps", _NOT_NEGATIVE, identifies=_replays
+        0.001,
+        "time to serve a chunk that the edge keeps; no read takes less",
+        _NOT_NEGATIVE,
+        identifies=_replays,
     )
     decode_s: float = option(
         0.03,

@@ -263,6 +263,14 @@ def test_options_that_nothing_reads_are_said(tmp_path, caplog):
     assert f"reads=7 has no effect beside trace={trace}" in caplog.text
 
 
+@pytest.mark.parametrize(("edge_s", "mean_s", "told"), [(0.001, 0.001, True), (0.0004, 0.0005, False)])
+def test_nodes_nearer_than_the_edge_are_told(tmp_path, caplog, edge_s, mean_s, told):
+    given = {"policy": ["none"], "nodes": {"a": 0.0005}, "k": 1, "parity": 0, "edge_s": edge_s}
+    assert cache_study(options(tmp_path, reads=100, **given), QUIET) == 0
+    assert_allclose(read_results(tmp_path, "runs")["mean_s"], mean_s)
+    assert ("edge_s: no read takes less than 1 ms, and node a is nearer" in caplog.text) == told
+
+
 def test_edges_that_nodes_does_not_tell_apart(tmp_path):
     given = {"trace": str(TRACES / "requests_objects.parquet"), "policy": "lru", "k": 2, "buckets": 1}
     assert cache_study(options(tmp_path / "a", **given, nodes={"a": 0.1, "b": 0.5}), QUIET) == 0
