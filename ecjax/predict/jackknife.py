@@ -50,8 +50,9 @@ def chance(points: np.ndarray, law: np.ndarray, levels: np.ndarray, reads: float
     """
     above, steps = 1 - law, np.diff(points)
     mean = points[0] + (above[1:] + above[:-1]) / 2 @ steps
-    at = points * above
-    square = points[0] ** 2 + (at[1:] + at[:-1]) @ steps
+    # linear between the points, as for the mean: a law of one value has no variance below 0
+    low, high = points[:-1], points[1:]
+    square = points[0] ** 2 + ((2 * low + high) * above[:-1] + (low + 2 * high) * above[1:]) / 3 @ steps
     score, place = -np.log(np.maximum(above, 1e-15)), np.log(points)
     step = 0.1
     high, low = (np.interp(-np.log1p(-levels) + by, score, place) for by in (step, -step))

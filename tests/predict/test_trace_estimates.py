@@ -198,6 +198,13 @@ def test_margins_are_those_of_leaving_out_blocks():
     assert log_margins(means[:, None])[0] == pytest.approx(2.262 * error, rel=0.05)
 
 
+def test_chance_of_a_law_of_nearly_one_value():
+    """Between the last point at which nothing has finished and the first at which all has: a uniform law."""
+    points, law = np.array([0.9, 1.0, 1.1, 1.2]), np.array([0.0, 0.0, 1.0, 1.0])
+    expected = 0.1**2 / 12 / 1.05**2 / 40
+    assert chance(points, law, np.array([0.5]), 40.0)[0] == pytest.approx(expected, rel=1e-9)
+
+
 def test_margins_of_few_episodes():
     even = np.exp(np.tile([0.01, -0.01], 5))[:, None]
     assert log_margins(even)[0] == pytest.approx(2.262 * np.sqrt(0.9 * 10) * 0.01, rel=1e-3)

@@ -1,4 +1,4 @@
-"""What a replay takes from a log: its reads as they came, how often files are written, and services of the nodes."""
+"""What a replay takes from a log: its reads and writes as they came, and services of the nodes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,21 +21,22 @@ from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_servic
 
 @dataclass(frozen=True)
 class LoggedReads:
-    """Reads of a log, in order of arrival, n of them."""
+    """Reads of a log, or writes, in order of arrival, n of them."""
 
     times: np.ndarray  # (n,) s since the log's first arrival
     files: np.ndarray  # (n,) int64
     tick_s: float = 0.0  # resolution of the clock; 0: continuous
-    writes: np.ndarray | None = None  # (r,) how many of each file came; None: at the rates of the files table
+    writes: "LoggedReads | None" = None  # those of the same log; None: at the rates of the files table
 
     @property
     def span_s(self) -> float:
-        """From the first to the last."""
-        return float(self.times[-1] - self.times[0])
+        """From the first to the last, of reads and writes."""
+        parts = [self.times] if self.writes is None else [self.times, self.writes.times]
+        return float(max(part[-1] for part in parts) - min(part[0] for part in parts))
 
 
 def logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedReads:
-    """The reads of a log, those of a coarse clock spread over its ticks, and how often files are written in it.
+    """The reads and writes of a log, those of a coarse clock spread over its ticks.
 
     Args:
         logged: requests.
@@ -48,32 +49,38 @@ def logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedRe
     read = ~logged.write
     if not read.any():
         raise UserError(f"trace={name}: found no reads; allowed: a log with reads to replay")
-    writes = None
-    if not read.all() and problem.writes is None:
+    written = not read.all() and problem.writes is not None
+    if not read.all() and not written:
         log.info("trace: %d writes are left aside: the files of the plan have none", np.sum(~read))
-    elif not read.all():
-        log.info("trace: its %d writes come at the mean rates that they have in it", np.sum(~read))
-        writes = np.bincount(logged.file[~read], minlength=problem.files.count)
-    times, files, tick_s = logged.arrival[read], logged.file[read], logged.clock_resolution_s
+    times, tick_s = logged.arrival[read], logged.clock_resolution_s
     # arrivals that are coarse ends less fine durations lie between the ticks: times that differ may share one
     ties = np.count_nonzero(np.diff(np.rint(times / tick_s)) == 0) if tick_s > 0 else 0
-    if ties > TIED * len(times):
+    spread = ties > TIED * len(times)
+    if spread:
         log.info(
             "trace: its clock ticks every %s: %d reads share a tick with the one before, and all are spread evenly "
             "over their ticks",
             time_text(tick_s),
             ties,
         )
-        times, files = _spread_over_ticks(times, files, tick_s)
-    reads = LoggedReads(times, files, tick_s, writes)
-    if reads.span_s <= 0:
+
+    def taken(which: np.ndarray, seed: int, writes: LoggedReads | None = None) -> LoggedReads:
+        times, files = logged.arrival[which], logged.file[which]
+        if spread:
+            times, files = _spread_over_ticks(times, files, tick_s, seed)
+        return LoggedReads(times, files, tick_s, writes)
+
+    reads = taken(read, 0, taken(~read, 1) if written else None)
+    if reads.times[-1] <= reads.times[0]:
         raise UserError(f"trace={name}: found reads at one time only; allowed: a log that lasts")
     return reads
 
 
-def _spread_over_ticks(times: np.ndarray, files: np.ndarray, tick_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """Reads where Poisson arrivals of these ticks may have been, the same at every call."""
-    spread = times + tick_s * np.random.default_rng(0).random(len(times))
+def _spread_over_ticks(
+    times: np.ndarray, files: np.ndarray, tick_s: float, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Requests where Poisson arrivals of these ticks may have been, the same at every call."""
+    spread = times + tick_s * np.random.default_rng(seed).random(len(times))
     order = np.argsort(spread)
     return spread[order], files[order]
 

@@ -167,7 +167,8 @@ def _at_rates_of(reads: LoggedReads, plan: Plan) -> Plan:
     counts = np.bincount(reads.files, minlength=problem.files.count)
     files = replace(problem.files, rate=jnp.asarray(counts / reads.span_s))
     if reads.writes is not None:
-        files = replace(files, write_rate=jnp.asarray(reads.writes / reads.span_s))
+        counts = np.bincount(reads.writes.files, minlength=problem.files.count)
+        files = replace(files, write_rate=jnp.asarray(counts / reads.span_s))
     return replace(
         plan,
         problem=planning.prepare(problem.nodes, files, problem.row, problem.rows),

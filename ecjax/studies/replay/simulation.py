@@ -125,19 +125,27 @@ class Simulation:
     def _arrivals(self, seed: int) -> tuple[Iterator[Block], int]:
         """Arrivals of a replication, and how many they are, about."""
         case, (_, rates, reads) = self.case, self.arriving
+        others = rates[reads:]
         if case.reads is not None:
             number, times = len(case.reads.times), case.reads.times / self.rate_scale
             blocks = arrivals.of_trace(times, case.reads.files)
             duration = float(times[-1])
+            if case.reads.writes is not None:
+                written = case.reads.writes
+                writes = arrivals.of_trace(written.times / self.rate_scale, written.files + reads)
+                blocks = arrivals.merged(blocks, writes, 1 << 62)
+                number += len(written.times)
+                # files that are written are the first of the others
+                others = np.where(np.arange(len(others)) < self.at.problem.files.count, 0.0, others)
         else:
             number = self.requests
             blocks = arrivals.poisson(rates[:reads], number, seed, case.factors, case.bursts)
             duration = number / float(rates[:reads].sum())
-        if len(rates) > reads:
-            others = arrivals.poisson(rates[reads:], 1 << 62, seed + (1 << 32))
-            more = rates[reads:].sum() * duration
+        if others.any():
+            more = others.sum() * duration
             number += int(more + 6 * np.sqrt(more) + 1)
-            blocks = arrivals.merged(blocks, ((t, f + reads) for t, f in others), 1 << 62)
+            beside = arrivals.poisson(others, 1 << 62, seed + (1 << 32))
+            blocks = arrivals.merged(blocks, ((t, f + reads) for t, f in beside), 1 << 62)
         return blocks, number
 
 

@@ -16,6 +16,7 @@ from ecjax.predict.logged import (
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.studies.replay.inputs import Case
+from ecjax.studies.replay.logged_reads import LoggedReads
 from ecjax.studies.replay.operating_point import OperatingPoint, Point
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import PREDICTABLE
@@ -45,15 +46,27 @@ def trace_predictions(
     groups = Groups(classes.of_file, len(classes.names), most_read(rate))
     words = []
     if case.reads is not None:
-        logged = Logged(case.reads.times, case.reads.files, tick_s=case.reads.tick_s).faster(point.rate_scale)
+        logged = _logged(case.reads).faster(point.rate_scale)
         estimate = logged_estimate(*plan, logged, groups)
         length = float(logged.times_s[-1])
-        words = remarks(estimate, len(logged.times_s), length, at.plan.names.nodes.to_pylist())
+        words = remarks(estimate, len(case.reads.times), length, at.plan.names.nodes.to_pylist())
     else:
         assert case.factors is not None
         length = time_of_reads(rate, case.factors, options.requests)
         estimate = varying_estimate(*plan, case.factors, length, groups)
     return _latencies(estimate, groups, len(rate)), trace_columns(estimate, words)
+
+
+def _logged(reads: LoggedReads) -> Logged:
+    """Reads, and writes where they come as the log has them, in order of arrival."""
+    if reads.writes is None:
+        return Logged(reads.times, reads.files, tick_s=reads.tick_s)
+    times, files = (
+        np.concatenate(both)
+        for both in ((reads.times, reads.writes.times), (reads.files, reads.writes.files))
+    )
+    order = np.argsort(times, kind="stable")
+    return Logged(times[order], files[order], order >= len(reads.times), reads.tick_s)
 
 
 def _latencies(estimate: TraceEstimate, groups: Groups, files: int) -> dict[str, Latencies]:

@@ -60,13 +60,41 @@ def test_writes_of_a_log_come_as_often_as_it_has_them(tmp_path, write_rate, coun
     written, read = (
         np.bincount(table["file_id"].to_numpy()[part] - 10, minlength=4) for part in (write, ~write)
     )
-    times = table["arrival_s"].to_numpy()[~write]
+    times = table["arrival_s"].to_numpy()[slice(None) if counted else ~write]
     plan = plan_by_hand(tmp_path, "fcfs", write_rate=write_rate)
     out, _, _, _ = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=0.2)
     loads = read_results(out, "node_loads").set_index("node_id")["load"]
     chunk_s = FIXED + VARIABLE + 0.1 * (SIZES / NEED)[:, None]
     work = read @ (PLACED * chunk_s) + (written @ chunk_s if counted else 0.0)
     assert loads.to_numpy() == pytest.approx(0.2 * work / (times[-1] - times[0]), rel=1e-6)
+
+
+def test_writes_of_a_log_come_when_it_has_them(tmp_path):
+    """Reads wait behind a burst of writes, in the replay and in the estimate beside it (one server, in order)."""
+    service, burst = 0.25, 400.0
+    reads = np.arange(500) * 2.0 + 1.0
+    writes = burst + 0.53 + np.arange(600) * 0.1
+    times, write = np.concatenate([reads, writes]), np.repeat([False, True], [len(reads), len(writes)])
+    order = np.argsort(times)
+    times, write = times[order], write[order]
+    free, sojourn = 0.0, np.zeros(len(times))
+    for number, now in enumerate(times):
+        free = max(free, now) + service
+        sojourn[number] = free - now
+    log = {"request_id": np.arange(len(times)), "arrival_s": times, "file_id": ["a"] * len(times)}
+    log |= {"op": np.where(write, "write", "read"), "bytes": [4.0] * len(times)}
+    nodes = {"node_id": ["x"], "delta_s": [service], "psi_s": [0.0], "cost_per_chunk_dollars": [1.0]}
+    nodes |= {"delta_s_per_byte": [0.0], "psi_s_per_byte": [0.0]}
+    files = {"file_id": ["a"], "bytes": [4.0], "k": [1], "rate_per_s": [0.5], "write_rate_per_s": [0.1]}
+    files |= {"nodes": [["x"]]}
+    for name, table in (("log", log), ("nodes", nodes), ("files", files)):
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    tables = {name: str(tmp_path / f"{name}.parquet") for name in ("nodes", "files")}
+    options = {"trace": str(tmp_path / "log.parquet"), "service": ["deterministic"], "plan": "none"}
+    _, code, row, _ = _replayed(tmp_path, planning=OptimizeOptions(**tables), **options)
+    assert code == 0
+    assert row["mean_s"] == pytest.approx(np.mean(sojourn[~write]), rel=1e-6)
+    assert row["trace_estimated_mean_s"] == pytest.approx(np.mean(sojourn[~write]), rel=0.05)
 
 
 def test_ends_of_a_coarse_clock_less_durations_are_spread(tmp_path):
