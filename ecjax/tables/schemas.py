@@ -130,7 +130,13 @@ FILES = (
     Column("service_class", ID, "", "tenant class"),
     Column("min_extra_chunks", INTEGER, "", "durability floor: n >= k + min_extra_chunks", least=0),
     Column("group", ID, "", "files of a group share n, placement and probabilities", nullable=True),
-    Column("write_rate_per_s", FLOAT, "1/s", "write rate; a write loads every chunk of the file", least=0),
+    Column(
+        "write_rate_per_s",
+        FLOAT,
+        "1/s",
+        "write rate; a write loads every chunk of the file, with bytes / d each as a read",
+        least=0,
+    ),
     Column("nodes", IDS, "", "current placement", nullable=True),
     Column(
         "stored_bytes",
