@@ -12,7 +12,7 @@ from ecjax.model import Evaluation
 from ecjax.planning import jlcm, limits, starts
 from ecjax.planning.certified import Settings, is_convex, nearby_bound, plan_lanes
 from ecjax.planning.descent import Stopping
-from ecjax.planning.fused import descent as fused
+from ecjax.planning.fused import choosing
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
 from ecjax.planning.projection import project_hypersimplex
@@ -192,7 +192,7 @@ def _published_plans(
         # a lane whose start is good keeps it, whatever the other lanes of its batch need
         spread = timer.run("published", _BALANCED, problem, lanes, start, descent)
         start = jnp.where(overloaded[:, None, None], spread, start)
-    by_kernel = fused.suits(problem, how.settings.stopping)
+    by_kernel = choosing.suits(problem, how.settings.stopping)
     program = _PUBLISHED_BY_KERNEL if by_kernel else _PUBLISHED
     return timer.run("published", program, problem, lanes, start, descent)
 

@@ -30,8 +30,6 @@ from ecjax.model import Evaluation
 from ecjax.planning import limits, placement
 from ecjax.planning.descent import Descent, Stopping, descend
 from ecjax.planning.floor import with_floor_and_writes
-from ecjax.planning.fused import descent as fused
-from ecjax.planning.fused.kernel import Surrogate
 from ecjax.planning.problem import Problem, evaluate, node_work, prices, reading_prices, step_scale, usable
 from ecjax.planning.projection import project_hypersimplex
 from ecjax.planning.slopes import latency_slopes
@@ -96,6 +94,9 @@ def published(
         return slopes.value, slopes.z, slopes.by_probability + by_surrogate
 
     if by_kernel:
+        from ecjax.planning.fused import descent as fused
+        from ecjax.planning.fused.kernel import Surrogate
+
         surrogate = Surrogate(price[0], beta)
         z = jnp.zeros((), start.dtype)
         first = fused.descend(problem, surrogate, problem.allowed, start, z, settings.stopping)
@@ -192,6 +193,8 @@ def _schedule(
         # writes load a chunk in full, the surrogate saw less, and a repair moved chunks: reads may have to leave first
         start = _relieved(problem, start, stored, load, jnp.any(load(start) >= 1))
     if by_kernel:
+        from ecjax.planning.fused import descent as fused
+
         return fused.descend(problem, None, stored, start, z, stopping)
     return _descend(problem, latency, None if toll is None else reads, stored, start, stopping, z)
 

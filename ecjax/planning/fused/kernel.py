@@ -16,7 +16,6 @@ from jax.experimental.pallas import triton
 
 from ecjax.planning.fused.columns import project_columns
 
-MOST_NODES = 32  # more of them do not fit into a thread's registers
 _BLOCK, _BLOCKS = 128, 8  # files side by side, and one block after the other in a program
 TILE = _BLOCK * _BLOCKS  # files are padded to a multiple of it
 _WARPS = 4
@@ -59,7 +58,7 @@ def moved(
     """The projection of a step along the slope share_i slope_j + that of the surrogate.
 
     Args:
-        point: (m, P) probabilities; m up to ``MOST_NODES``, P a multiple of ``TILE``.
+        point: (m, P) probabilities; m up to ``choosing.MOST_NODES``, P a multiple of ``TILE``.
         weights: of the files.
         slope: (m,) s, of the smooth part by the share of reads that a node serves.
         step: () length of the step.

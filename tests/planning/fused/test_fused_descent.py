@@ -10,6 +10,7 @@ import pytest
 
 from ecjax.planning import BatchSettings, Lanes, batch, jlcm, solve
 from ecjax.planning.descent import Stopping, descend
+from ecjax.planning.fused import choosing, kernel
 from ecjax.planning.fused import descent as fused
 from ecjax.planning.fused.kernel import Surrogate
 from ecjax.planning.problem import step_scale
@@ -66,7 +67,7 @@ def test_plans_of_many_theta_are_the_same(monkeypatch, masked):
     lanes = Lanes(jnp.array([0.005, 0.05]), jnp.ones(2), jnp.array([1.0, 0.8]))
     how = BatchSettings(("published",), settings=replace(jlcm.Jlcm(), stopping=SHORT))
     by_operations = solve(problem, lanes, how).by_method["published"]
-    monkeypatch.setattr(batch.fused, "suits", lambda *_: True)
+    monkeypatch.setattr(batch.choosing, "suits", lambda *_: True)
     by_kernel = solve(problem, lanes, how).by_method["published"]
     assert int(by_kernel.iterations.min()) > 10
     np.testing.assert_array_equal(by_kernel.iterations, by_operations.iterations)
@@ -81,7 +82,7 @@ def test_float32_ends_close(monkeypatch):
     lanes = Lanes(jnp.array([0.02]), jnp.ones(1), jnp.ones(1))
     objective = []
     for dtype, by_kernel in (("float64", False), ("float32", True)):
-        monkeypatch.setattr(batch.fused, "suits", lambda *_, by_kernel=by_kernel: by_kernel)
+        monkeypatch.setattr(batch.choosing, "suits", lambda *_, by_kernel=by_kernel: by_kernel)
         plan = solve(problem, lanes, BatchSettings(("published",), dtype=dtype)).by_method["published"]
         assert bool(plan.converged[0])
         np.testing.assert_allclose(plan.probabilities[0].sum(axis=1), problem.k, atol=1e-9)
@@ -90,29 +91,29 @@ def test_float32_ends_close(monkeypatch):
 
 
 def test_it_is_for_one_chunk_size_on_a_gpu(monkeypatch):
-    assert not fused.suits(random_problem(2, 3, 0.4, False, 0), SHORT)
-    assert not fused._runs()  # there is none
-    monkeypatch.setattr(fused, "_runs", lambda: True)
-    monkeypatch.setattr(fused, "_LEAST", FILES * NODES)
-    assert fused.suits(problem_with(True), SHORT)
-    assert not fused.suits(random_problem(FILES, NODES, 0.4, True, 3), SHORT)
-    assert not fused.suits(problem_with(False), replace(SHORT, merged=False))
-    assert not fused.suits(random_problem(FILES - 1, NODES, 0.4, False, 3), SHORT)
+    assert not choosing.suits(random_problem(2, 3, 0.4, False, 0), SHORT)
+    assert not choosing._runs()  # there is none
+    monkeypatch.setattr(choosing, "_runs", lambda: True)
+    monkeypatch.setattr(choosing, "_LEAST", FILES * NODES)
+    assert choosing.suits(problem_with(True), SHORT)
+    assert not choosing.suits(random_problem(FILES, NODES, 0.4, True, 3), SHORT)
+    assert not choosing.suits(problem_with(False), replace(SHORT, merged=False))
+    assert not choosing.suits(random_problem(FILES - 1, NODES, 0.4, False, 3), SHORT)
     writes = replace(problem_with(False), writes=jnp.ones((4, FILES)))
-    assert not fused.suits(writes, SHORT)
+    assert not choosing.suits(writes, SHORT)
 
 
 def test_what_a_device_gets_wrong_is_not_used(monkeypatch):
     """The check before the first use compares with the plain projection."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    interpreted = fused.moved
+    interpreted = kernel.moved
 
     def check():
-        fused._runs.cache_clear()
+        choosing._runs.cache_clear()
         try:
-            return fused._runs()
+            return choosing._runs()
         finally:
-            fused._runs.cache_clear()
+            choosing._runs.cache_clear()
 
     for wrong in (0.0, 1e-3):
 
@@ -120,7 +121,7 @@ def test_what_a_device_gets_wrong_is_not_used(monkeypatch):
             trial = interpreted(*values, interpret=True)
             return trial._replace(point=trial.point + jnp.asarray(wrong, trial.point.dtype))
 
-        monkeypatch.setattr(fused, "moved", mistaken)
+        monkeypatch.setattr(kernel, "moved", mistaken)
         assert check() == (wrong == 0)
-    monkeypatch.setattr(fused, "moved", lambda *values: interpreted(*values, interpret=False))
+    monkeypatch.setattr(kernel, "moved", lambda *values: interpreted(*values, interpret=False))
     assert not check()

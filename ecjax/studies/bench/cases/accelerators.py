@@ -10,6 +10,7 @@ PARTS = (
     Part("gpu_kernels", "accelerator:choices", dict(files=_MILLION, nodes=12)),
     Part("gpu_kernels", "accelerator:projections", dict(files=_MILLION, nodes=12)),
     Part("gpu_kernels", "accelerator:gradients", dict(files=_MILLION, nodes=12)),
+    Part("gpu_kernels", "accelerator:steps_by_kernel", dict(files=_MILLION, nodes=12)),
     Part(
         "gpu_prices",
         "accelerator:prices",

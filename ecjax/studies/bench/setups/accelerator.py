@@ -16,10 +16,14 @@ import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax import precision
-from ecjax.planning import project_hypersimplex
+from ecjax.planning import project_hypersimplex, starts
 from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.certified.smooth import Bins
+from ecjax.planning.descent import Stopping
+from ecjax.planning.fused.descent import descend
+from ecjax.planning.fused.kernel import TILE, Surrogate, Weights, moved
+from ecjax.planning.problem import Problem
 from ecjax.planning.slopes import latency_slopes
 from ecjax.planning.smoothed.backend import jax_backend
 from ecjax.planning.smoothed.exact import cheapest
@@ -34,6 +38,7 @@ TYPES = ("float32", "float64")
 _COPIED = {"cpu": 2**26, "other": 2**30}  # bytes
 _PRODUCT = {"cpu": 1024, "other": 8192}  # rows of a matrix
 _LIMIT_RUNS = 5
+_STEPS = 50  # of a descent; its start and its end are counted as a part of them
 
 
 class Work(NamedTuple):
@@ -131,6 +136,55 @@ def gradients(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
             return Kernel(function, typed(dtype), Work(bytes=moved), dtype)
 
         yield from _raced(runner, name, files, nodes, kernel)
+
+
+def steps_by_kernel(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
+    """The kernel of the descent's step, and a whole iteration by it: kernel, waits, z, slopes and judgement.
+
+    Without a GPU the kernel is interpreted, for few files.
+    """
+    on_gpu = jax.default_backend() == "gpu"
+    rows = files if on_gpu else min(files, TILE)
+    problem = random_problem(rows, nodes, LOAD, False, runner.seed)
+    padded = -(-rows // TILE) * TILE
+    surrogate = Surrogate(1e-3 / rows * problem.nodes.cost_per_chunk, 10.0)
+    for dtype in TYPES:
+        arrays = jax.tree.map(lambda leaf, dtype=dtype: leaf.astype(dtype), problem)
+        start = starts.proportional(arrays, jax.random.key(runner.seed))
+        vectors = (arrays.share, 1 / arrays.share, arrays.k)
+        weights = Weights(*(jnp.pad(values, (0, padded - rows)) for values in vectors))
+        point = jnp.pad(start.T, ((0, 0), (0, padded - rows)))
+        # a slope that moves probabilities to and fro on the way to their vertices
+        slope, step = jnp.linspace(-1, 1, nodes), jnp.asarray(0.1)
+
+        def one(
+            point: jax.Array,
+            weights: Weights,
+            slope: jax.Array,
+            step: jax.Array,
+            surrogate: Surrogate = surrogate,
+        ) -> Any:
+            return moved(point, weights, slope, step, surrogate, None)
+
+        def many(problem: Problem, start: jax.Array, surrogate: Surrogate = surrogate) -> jax.Array:
+            # a descent that never settles
+            stopping = Stopping(eps=-1.0, max_iterations=_STEPS)
+            return descend(problem, surrogate, None, start, jnp.zeros((), start.dtype), stopping).iterations
+
+        work = Work(bytes=2 * rows * nodes * np.dtype(dtype).itemsize)
+        calls = {
+            "descent step, the kernel": (1, *compiled(one, point, weights, slope, step)),
+            "descent step, by the kernel": (_STEPS, *compiled(many, arrays, start)),
+        }
+        outcomes = runner.race({name: call for name, (_, call, _) in calls.items()})
+        assert int(outcomes["descent step, by the kernel"].value) == _STEPS
+        for name, (steps, _, compile_s) in calls.items():
+            timing = outcomes[name].timing
+            each = Timing(timing.median_s / steps, timing.min_s / steps, timing.repeats)
+            yield _row(
+                name, dtype, jax.devices()[0], _size(rows, nodes), each, work, 1, compile_s,
+                note=None if on_gpu else "interpreted, not compiled",
+            )  # fmt: skip
 
 
 def prices(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> Iterator[Row]:
