@@ -2,6 +2,8 @@
 
 Of r files and m nodes it reads and writes r m numbers once, beside three numbers of each file. Files lie along the last
 axis, so that neighbouring threads read neighbouring numbers, and the nodes of a file are registers of one thread.
+
+Pallas compiles it by Triton, which JAX means to give up: ``choosing`` asks first whether that is still there.
 """
 
 import math
