@@ -183,7 +183,8 @@ def _traded(bins: Bins, plan: Plan, target: float, tol: float, random: np.random
         before = objective
         loads, chunks, _ = loads_of(passes, kinds)
         least = _PROMISE * tol * abs(target) / len(loads)
-        trade(by_rate, service, rows, rate, kinds, np.ascontiguousarray(loads[:, 0]), chunks, z, least)
+        own = np.ascontiguousarray(loads[:, 0])
+        trade(by_rate, service, rows, rate, kinds, own, chunks, z, least, objective - target)
         z, objective = worth(passes, kinds)
         _exchange(bins, kinds, z, objective, random.permutation(rows.number)[:, None])
         z, objective = worth(passes, kinds)

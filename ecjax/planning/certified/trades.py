@@ -14,10 +14,14 @@ from ecjax.planning.certified.systematic import node_cost
 
 _MOST = 10**7  # nodes times nodes that the reads of rows which trade take
 _SWEEPS = 20
+_SMALL = 0.1  # of the gain so far: a sweep with less is the last
 _NEAR = 8  # partners that are looked at to either side of the one with the best rate
+_TRIALS = 1_000_000  # rows that a sweep looks for partners of, at most so many of a pair of nodes
+_LEAST_TRIED, _MOST_TRIED = 4, 64
 _STEP = 1e-3  # of a node's room, for slopes
 _LEAST_ROOM = 1e-3
 _LEAST_GAIN = 1e-12
+_ENOUGH = 0.9  # of what a trade of just the right difference would gain: no others are looked for
 
 
 def takers(rate: np.ndarray, hot: np.ndarray, nodes: int) -> np.ndarray:
@@ -33,8 +37,8 @@ def takers(rate: np.ndarray, hot: np.ndarray, nodes: int) -> np.ndarray:
 
 
 @njit()
-def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least):
-    """Let rows trade nodes while a sweep over all pairs of nodes gains; returns the gain in s.
+def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least, wanted):
+    """Let rows trade nodes while a sweep over all pairs of nodes gains enough; returns the gain in s.
 
     Args:
         by_rate: rows that take part, in the order of their rates.
@@ -46,6 +50,7 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least):
         chunks: (m,) chunks of the nodes, changed in place.
         z: s.
         least: s, what a trade has to promise.
+        wanted: s, a gain that ends it at once.
     """
     m = len(loads)
     start = np.zeros(m + 1, np.int64)
@@ -63,11 +68,13 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least):
             if kinds[i, j] == HOT:
                 here[filled[j]] = i
                 filled[j] += 1
+    held = _held(by_rate, rows, kinds)
     value, slope, bend = np.empty(m), np.empty(m), np.empty(m)
     for j in range(m):
         _look(service, j, loads, z, value, slope, bend)
     total = 0.0
-    for _ in range(_SWEEPS):
+    tried = min(max(_TRIALS // max(m * m, 1), _LEAST_TRIED), _MOST_TRIED)
+    for turn in range(_SWEEPS):
         gain = 0.0
         for j in range(m):
             for to in range(m):
@@ -77,7 +84,9 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least):
                 both = bend[j] + bend[to]
                 if not (both > 0 and 0.5 * fall * fall / both > least):
                     continue
-                a, b, promised = _best(here, start, j, to, fall, both, rows, rate, kinds, chunks)
+                a, b, promised = _best(
+                    here, start, j, to, fall, both, rows, rate, kinds, chunks, held, tried, turn
+                )
                 if a < 0 or promised <= least:
                     continue
                 p, q = here[a], here[b]
@@ -89,18 +98,33 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least):
                 if not change < -_LEAST_GAIN * (value[j] + value[to]):
                     continue
                 gain -= change
-                _move(rows, kinds, chunks, p, j, to)
-                _move(rows, kinds, chunks, q, to, j)
+                _move(rows, kinds, chunks, held, p, j, to)
+                _move(rows, kinds, chunks, held, q, to, j)
                 loads[j] = max(loads[j] - flow, 0.0)
                 loads[to] += flow
                 _put(here, start, j, a, q, rate)
                 _put(here, start, to, b, p, rate)
                 _look(service, j, loads, z, value, slope, bend)
                 _look(service, to, loads, z, value, slope, bend)
+            if total + gain >= wanted:
+                return total + gain
         total += gain
-        if gain <= least:
+        if gain <= max(least, _SMALL * total):
             break
     return total
+
+
+@njit(inner=True)
+def _held(by_rate, rows, kinds):
+    """Chunks that a row keeps at each site, (R, S); nothing without a limit there."""
+    if rows.per_site == 0:
+        return np.zeros((1, 1), np.int32)
+    held = np.zeros((kinds.shape[0], rows.site.max() + 1), np.int32)
+    for i in by_rate:
+        for j in range(kinds.shape[1]):
+            if kinds[i, j] != NONE:
+                held[i, rows.site[j]] += 1
+    return held
 
 
 @njit(inner=True)
@@ -120,33 +144,44 @@ def _look(service, j, loads, z, value, slope, bend):
 
 
 @njit(inner=True)
-def _best(here, start, j, to, fall, both, rows, rate, kinds, chunks):
-    """Places in ``here`` of the two rows whose trade promises most, and what it promises, s."""
+def _best(here, start, j, to, fall, both, rows, rate, kinds, chunks, held, tried, turn):
+    """Places in ``here`` of two rows whose trade promises most, or nearly, and what it promises, s.
+
+    Of many rows at node j so many as ``tried`` are looked at, of all rates, others at the next ``turn``.
+    """
     ideal = fall / both
+    enough = _ENOUGH * 0.5 * fall * ideal
     best_a, best_b, most = -1, -1, 0.0
-    first, last = start[to], start[to + 1]
-    near = first
-    for a in range(start[j], start[j + 1]):
+    first, last, count = start[to], start[to + 1], start[j + 1] - start[j]
+    stride = max(1, -(-count // tried))
+    for a in range(start[j] + turn % stride, start[j + 1], stride):
         p = here[a]
-        while near < last and rate[here[near]] < rate[p] - ideal:
-            near += 1
-        if not _may(rows, kinds, p, j, to):
+        if not _may(rows, kinds, held, p, j, to):
             continue
         dear = _dear(rows, kinds, p, j, to)
-        for b in range(max(first, near - _NEAR), min(last, near + _NEAR)):
+        low, high = first, last
+        while low < high:
+            middle = (low + high) // 2
+            if rate[here[middle]] < rate[p] - ideal:
+                low = middle + 1
+            else:
+                high = middle
+        for b in range(max(first, low - _NEAR), min(last, low + _NEAR)):
             q = here[b]
             flow = rate[p] - rate[q]
-            promised = fall * flow - 0.5 * both * flow * flow - dear
-            if promised <= most or q == p or not _may(rows, kinds, q, to, j):
+            # what the one chunk costs more the other mostly saves
+            promised = fall * flow - 0.5 * both * flow * flow - dear - _dear(rows, kinds, q, to, j)
+            if promised <= most or q == p or not _may(rows, kinds, held, q, to, j):
                 continue
-            promised -= _dear(rows, kinds, q, to, j)
-            if promised > most and _room(rows, kinds, chunks, p, q, j, to):
+            if _room(rows, kinds, chunks, p, q, j, to):
                 best_a, best_b, most = a, b, promised
+        if most >= enough:
+            break
     return best_a, best_b, most
 
 
 @njit(inner=True)
-def _may(rows, kinds, i, j, to):
+def _may(rows, kinds, held, i, j, to):
     """Whether the reads of row i at node j may go to node to."""
     if kinds[i, to] == COLD:
         return True
@@ -154,11 +189,7 @@ def _may(rows, kinds, i, j, to):
         return False
     if rows.per_site == 0 or rows.site[j] == rows.site[to]:
         return True
-    used = 0
-    for other in range(len(rows.site)):
-        if kinds[i, other] != NONE and rows.site[other] == rows.site[to]:
-            used += 1
-    return used < rows.per_site
+    return held[i, rows.site[to]] < rows.per_site
 
 
 @njit(inner=True)
@@ -182,8 +213,11 @@ def _room(rows, kinds, chunks, p, q, j, to):
 
 
 @njit(inner=True)
-def _move(rows, kinds, chunks, i, j, to):
+def _move(rows, kinds, chunks, held, i, j, to):
     if kinds[i, to] == NONE:
+        if rows.per_site > 0:
+            held[i, rows.site[j]] -= 1
+            held[i, rows.site[to]] += 1
         chunks[j] -= rows.chunks[i]
         chunks[to] += rows.chunks[i]
     # what was cold and what was hot change roles

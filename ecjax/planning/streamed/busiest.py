@@ -94,7 +94,7 @@ def place_again(
         before = now
         if sweep:
             least = _PROMISE * (now - target) / len(loads)
-            trade(by_rate, service, some, files.rate, best, loads, chunks, z, least)
+            trade(by_rate, service, some, files.rate, best, loads, chunks, z, least, now - target)
             z = best_z(service, loads[:, None])
         exchange(order[:, None], service, some, files.rate, best, loads, chunks, z, 0.0)
         z = best_z(service, loads[:, None])

@@ -41,7 +41,7 @@ def test_what_trades_gain_is_what_the_plan_gains(seed):
     own, room, z = loads[:, 0].copy(), chunks.copy(), 0.1
     before = slopes(service, loads, z).value + dollars
     over = np.maximum(chunks - rows.capacity, 0)
-    gain = trade(by_rate, service, rows, rates_of(rows), kinds, own, room, z, 1e-9)
+    gain = trade(by_rate, service, rows, rates_of(rows), kinds, own, room, z, 1e-9, np.inf)
     loads, chunks, dollars = loads_of(passes, kinds)
     assert gain > 0
     assert before - (slopes(service, loads, z).value + dollars) == pytest.approx(gain, rel=1e-9)
