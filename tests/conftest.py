@@ -10,6 +10,9 @@ import gc
 import os
 from pathlib import Path
 
+# SciPy's matrices are tiny here: threads of BLAS, which read this when they are loaded, spin for longer than they work
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import jax
 import psutil
 import pytest

@@ -87,6 +87,12 @@ class Case:
 
 def service(case: Case) -> list[np.ndarray]:
     """Raw service moments 1, 2, 3 of a chunk of every file at every node, (r, m) each."""
+    if "service" not in case._arrays:
+        case._arrays["service"] = _service(case)
+    return [each.copy() for each in case._arrays["service"]]
+
+
+def _service(case: Case) -> list[np.ndarray]:
     size = (case.file("bytes") / case.k)[:, None]
     if "delta_s" in case.nodes and not np.isnan(case.node("delta_s", np.nan)).any():
         fixed = case.node("delta_s") + case.node("delta_s_per_byte") * size

@@ -5,16 +5,11 @@ starts, the least value over probabilities and z for every branch of the search.
 are convex problems. Mixed sizes have local minima: small files gather on a node that large ones leave to them.
 """
 
-import ctypes
 import heapq
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 
 import numpy as np
-import scipy
 from planning.brute_model import Model, least_z, model_of
 from scipy.optimize import linprog, minimize
 
@@ -175,7 +170,7 @@ class Relaxation:
             if all(abs(value - other) > 1e-6 * abs(value) for other, *_ in found):
                 found.append((value, x, z))
         found.sort(key=lambda minimum: minimum[0])
-        value, x, z = found[0] = self._descend(found[0][1], 1e-17)  # as far as rounding lets it
+        value, x, z = found[0] = self._descend(found[0][1], 1e-15)  # as far as rounding lets it
         minima = [Point(value, *self.unpack(x), z) for value, x, z in found]
         return minima, value - self._gap(x, z)
 
@@ -320,21 +315,6 @@ class Search:
         return self.best
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """SLSQP's matrices are tiny: threads make it several times slower on a busy machine."""
-    libraries = Path(scipy.__file__).parent.parent.glob("scipy.libs/*openblas*")
-    blas = [ctypes.CDLL(str(path)) for path in libraries]
-    before = [library.scipy_openblas_get_num_threads() for library in blas]
-    for library in blas:
-        library.scipy_openblas_set_num_threads(1)
-    try:
-        yield
-    finally:
-        for library, threads in zip(blas, before, strict=True):
-            library.scipy_openblas_set_num_threads(threads)
-
-
 def optimum(
     problem, theta, *, site=None, per_site=None, capacity=None, allowed=None, surcharge=None, reading=None
 ) -> Optimum | None:
@@ -358,8 +338,7 @@ def optimum(
     model = model_of(problem, surcharge, reading)
     limits = limits_of(problem, site, per_site, capacity, allowed)
     weight = float(theta) / len(model.k)
-    with one_blas_thread():
-        best = Search(model, limits, weight).run()
+    best = Search(model, limits, weight).run()
     if best is None:
         return None
     stored = best.stored > 0.5
