@@ -156,14 +156,14 @@ def test_nodes_that_cost_nothing_at_all():
 
 @pytest.mark.parametrize("files", [1, 2, 7, 15])
 def test_fewer_files_than_groups(files):
-    case = untuned(24, files, 0.4)
+    case = untuned(26, files, 0.4, nodes=9)
     problem = case.problem()
     certificate = certify(passes_of(problem, 1e-3), Certified(gap=1e-3))
     found = whole(case, problem, 1e-3, certificate)
     assert 0 < certificate.lower_bound <= found * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.slow)])
 def test_capacity_that_binds(seed):
     case = untuned(seed, 300, 0.5)
     problem = case.problem()

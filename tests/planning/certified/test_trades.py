@@ -74,7 +74,7 @@ def test_racks_with_ten_files_for_each_node_near_saturation():
 
 @pytest.mark.parametrize("theta", [pytest.param(1e2, marks=pytest.mark.slow), 1e10])
 def test_no_dollars_are_worth_an_overload(theta):
-    problem = untuned(2, 150, 0.95).problem()
+    problem = untuned(2, 60, 0.95).problem()
     plan = certify(passes_of(problem, theta), Settings())
     worth = EVALUATE(problem, plan.probabilities, plan.stored, theta)
     assert worth.objective <= plan.lower_bound * 1.02

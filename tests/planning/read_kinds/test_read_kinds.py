@@ -124,7 +124,7 @@ def values_on_a_grid(model, points, full):
     return direct_formula(model.problem.nodes, full, pairs, shares[:, :, None] * takes, (4.0, 1.0), Z)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed):
     model = tiny(seed, 0.0)
     plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
@@ -174,7 +174,7 @@ def values_of_wide_reads(model, points):
     return direct_formula(model.problem.nodes, [], pairs, x, (4.0, 1.0), Z[::4])
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_reads_of_several_chunks_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed):
     model = tiny_wide(seed)
     plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
@@ -283,7 +283,11 @@ def of_sizes(seed, full_sizes, small_sizes):
 
 
 @pytest.mark.parametrize(
-    ("seed", "full_sizes"), [(0, (4.0, 9.0)), pytest.param(1, (5.0, 5.0), marks=pytest.mark.slow)]
+    ("seed", "full_sizes"),
+    [
+        (1, (4.0, 9.0)),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in ((0, (4.0, 9.0)), (1, (5.0, 5.0)))),
+    ],
 )
 def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_below_all(seed, full_sizes):
     model = of_sizes(seed, full_sizes, (1.0, 3.0, 3.0, 0.5))
@@ -294,7 +298,7 @@ def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_be
     np.put_along_axis(full, model.full_nodes, plan.full, axis=1)
     again = of_any_sizes(model, full, x, Z)
     assert plan.latency == pytest.approx(again, rel=1e-4)
-    least = lower_bound(model, plan, 4e-2)
+    least = lower_bound(model, plan, 4.5e-2)
     assert 0.95 * plan.latency <= least <= plan.latency * (1 + 1e-9)
     everywhere = lower_bound(model, plan, 0.2, None, AnyPlacementTerm(model, model.problem, 0.0))
     assert 0.5 * plan.latency <= everywhere <= least * (1 + 1e-2)
@@ -309,7 +313,7 @@ def test_chunks_of_several_sizes_no_plan_of_a_grid_is_better_and_the_bound_is_be
     assert plan.latency <= best * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 2, 3))])
 def test_no_goal_makes_the_bound_pass_a_plan(seed, monkeypatch):
     """Told that all plans are a quarter slower than one that is known, the search proves less than that one."""
     monkeypatch.setattr(bound_module, "_MOST_CELLS", 4_000_000)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 TESTS = Path(__file__).parents[2]
@@ -47,6 +48,7 @@ np.testing.assert_allclose(eight.answer.detail.hot, one.answer.detail.hot, rtol=
 def test_eight_devices_find_what_one_does(nodes, sites, per_site, limited):
     words = map(str, (nodes, sites, per_site, limited))
     environment = os.environ | {"PYTHONPATH": str(TESTS), "JAX_PLATFORMS": "cpu"}
+    environment["JAX_COMPILATION_CACHE_DIR"] = jax.config.jax_compilation_cache_dir
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words], env=environment, capture_output=True, text=True
     )
