@@ -204,7 +204,7 @@ CALIBRATED = ["strategy=[calibrated,tofec]", "k_max=2", "threads=4"]
     ("job", "study", "words"),
     [
         # with thresholds that replays of its own have set, which the tests of the study do not wait for
-        ("adapt", "proxy_load", [*CALIBRATED, "requests=2000", "load=[0.2,0.6]", "capacity=false"]),
+        ("adapt", "proxy_load", [*CALIBRATED, "requests=500", "load=[0.2,0.6]", "capacity=false"]),
         *(("codes", study, []) for study in sorted(experiments("codes"))),
     ],
 )

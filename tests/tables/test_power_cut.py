@@ -115,6 +115,12 @@ def after_power_cut(moment: Moment, place: Path, random: np.random.Generator) ->
     write(moment.root, place)
 
 
+def contents(place: Path) -> list[tuple[str, bytes | None]]:
+    """All that is below a folder."""
+    found = sorted(place.rglob("*"))
+    return [(str(path.relative_to(place)), path.read_bytes() if path.is_file() else None) for path in found]
+
+
 def row(run: str) -> dict:
     return {"run_id": run, "job": "optimize", "status": "ok"}
 
@@ -154,11 +160,17 @@ def test_what_is_committed_outlives_power_cuts(tmp_path):
     expected = {run: [RUNS[run] + i / 8 for i in range(3)] for run in RUNS}
     assert rows(out) == expected
     random = np.random.default_rng(5)
-    cuts = 0
+    cuts, seen = 0, set()
     for number, moment in enumerate(disk.moments):
         for turn in range(3):
             place = tmp_path / f"{number}-{turn}"
             after_power_cut(moment, place, random)
+            cuts += 1
+            # many leave what another has left
+            left = (moment.committed, *contents(place))
+            if left in seen:
+                continue
+            seen.add(left)
             with ResultStore(place, TABLES, {}) as store:
                 finished = store.finished(RUNS)
                 assert finished >= set(moment.committed), (number, turn)
@@ -167,5 +179,4 @@ def test_what_is_committed_outlives_power_cuts(tmp_path):
                 if finished != RUNS.keys():
                     commit(store, *sorted(RUNS.keys() - finished))
             assert rows(place) == expected, (number, turn)
-            cuts += 1
-    assert cuts > 100
+    assert cuts > 100 and len(seen) > 30

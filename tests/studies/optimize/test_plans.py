@@ -19,14 +19,14 @@ BOUND = ": bound, Poisson arrivals"
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
-    """Every method, thetas and scalings."""
+    """Every method and thetas; scalings and scenarios of one method."""
     folder = tmp_path_factory.mktemp("figures") / "out"
     for point in (
         {"theta": [0.0, 50.0]},
-        {"theta": 0.0, "rate_scale": 1.1},
-        {"theta": 0.0, "size_scale": 0.8},
+        {"theta": 0.0, "rate_scale": 1.1, "method": "published", "scenarios": ["node"]},
+        {"theta": 0.0, "size_scale": 0.8, "method": "published"},
     ):
-        assert problems.study(folder, problems.mixed(), scenarios=["node"], **point)[0] == 0
+        assert problems.study(folder, problems.mixed(), **point)[0] == 0
     return folder
 
 
