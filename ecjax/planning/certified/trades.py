@@ -118,8 +118,8 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least, wanted):
 def _held(by_rate, rows, kinds):
     """Chunks that a row keeps at each site, (R, S); nothing without a limit there."""
     if rows.per_site == 0:
-        return np.zeros((1, 1), np.int32)
-    held = np.zeros((kinds.shape[0], rows.site.max() + 1), np.int32)
+        return np.zeros((1, 1), np.int16)
+    held = np.zeros((kinds.shape[0], rows.site.max() + 1), np.int16)
     for i in by_rate:
         for j in range(kinds.shape[1]):
             if kinds[i, j] != NONE:

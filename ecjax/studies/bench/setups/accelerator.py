@@ -152,7 +152,7 @@ def steps_by_kernel(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
         arrays = jax.tree.map(lambda leaf, dtype=dtype: leaf.astype(dtype), problem)
         start = starts.proportional(arrays, jax.random.key(runner.seed))
         vectors = (arrays.share, 1 / arrays.share, arrays.k)
-        weights = Weights(*(jnp.pad(values, (0, padded - rows)) for values in vectors))
+        weights = Weights(*(jnp.pad(values, (0, padded - rows), constant_values=1) for values in vectors))
         point = jnp.pad(start.T, ((0, 0), (0, padded - rows)))
         # a slope that moves probabilities to and fro on the way to their vertices
         slope, step = jnp.linspace(-1, 1, nodes), jnp.asarray(0.1)
