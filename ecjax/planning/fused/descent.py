@@ -60,14 +60,9 @@ def descend(
         stopping: when to end, in one loop.
     """
     wide = jnp.result_type(float)
-    rows, files = start.shape[0], -(-start.shape[0] // TILE) * TILE
-
-    def padded(values: jax.Array, filler: float = 0.0) -> jax.Array:
-        return jnp.pad(values, (0, files - rows), constant_values=filler)
-
-    weights = Weights(
-        padded(problem.share), padded(step_scale(problem)[:, 0], 1.0), padded(problem.k.astype(start.dtype))
-    )
+    rows = start.shape[0]
+    weights = weights_of(problem, start.dtype)
+    files = len(weights.k)
     alone = _of_one_file(problem, wide)
 
     def turned(values: jax.Array) -> jax.Array:
@@ -167,6 +162,15 @@ def descend(
         state.iteration,
         state.finished & jnp.isfinite(state.value),
         state.history,
+    )
+
+
+def weights_of(problem: Problem, dtype: jnp.dtype) -> Weights:
+    """What steps need of the files of a problem, with files that nobody reads up to whole tiles."""
+    more = -problem.rows % TILE
+    of_files = ((problem.share, 0.0), (step_scale(problem)[:, 0], 1.0), (problem.k, 0.0))
+    return Weights(
+        *(jnp.pad(values.astype(dtype), (0, more), constant_values=filler) for values, filler in of_files)
     )
 
 

@@ -21,7 +21,7 @@ from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.descent import Stopping
-from ecjax.planning.fused.descent import descend
+from ecjax.planning.fused.descent import descend, weights_of
 from ecjax.planning.fused.kernel import TILE, Surrogate, Weights, moved
 from ecjax.planning.problem import Problem
 from ecjax.planning.slopes import latency_slopes
@@ -146,14 +146,12 @@ def steps_by_kernel(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
     on_gpu = jax.default_backend() == "gpu"
     rows = files if on_gpu else min(files, TILE)
     problem = random_problem(rows, nodes, LOAD, False, runner.seed)
-    padded = -(-rows // TILE) * TILE
     surrogate = Surrogate(1e-3 / rows * problem.nodes.cost_per_chunk, 10.0)
     for dtype in TYPES:
         arrays = jax.tree.map(lambda leaf, dtype=dtype: leaf.astype(dtype), problem)
         start = starts.proportional(arrays, jax.random.key(runner.seed))
-        vectors = (arrays.share, 1 / arrays.share, arrays.k)
-        weights = Weights(*(jnp.pad(values, (0, padded - rows), constant_values=1) for values in vectors))
-        point = jnp.pad(start.T, ((0, 0), (0, padded - rows)))
+        weights = weights_of(arrays, start.dtype)
+        point = jnp.pad(start.T, ((0, 0), (0, len(weights.k) - rows)))
         # a slope that moves probabilities to and fro on the way to their vertices
         slope, step = jnp.linspace(-1, 1, nodes), jnp.asarray(0.1)
 
