@@ -4,7 +4,6 @@ Exit codes: 0 all well, 1 some items failed, 2 the user's mistake, 130 interrupt
 """
 
 import errno
-import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,12 +15,12 @@ from ecjax.command_words import check_words, split_flags
 from ecjax.completion import candidates, completion_script
 from ecjax.display import displayed
 from ecjax.errors import EXIT_USER, UserError
+from ecjax.garbage import collect_seldom
 from ecjax.guides import page
 from ecjax.job_help import command_help, job_help, overview
 from ecjax.jobs_index import COMMANDS, JOBS
 
 EXIT_FAILED = 1
-_COLLECTIONS = 10_000, 20, 20  # objects between two collections, of those to one of the next generation
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
 
@@ -30,8 +29,7 @@ _PRINTED = ("--json", "--quiet")
 
 def command(arguments: Sequence[str] | None = None) -> int:
     """Run the command line as a program of its own, which Ctrl-C ends soon; returns the exit code."""
-    # what is imported and compiled stays: looking for garbage in it is a tenth of the time of a first run
-    gc.set_threshold(*_COLLECTIONS)
+    collect_seldom()
     with interrupts.answered():
         code = main(arguments)
     if code in (interrupts.EXIT_INTERRUPTED, interrupts.EXIT_TERMINATED):

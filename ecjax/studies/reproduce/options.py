@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ecjax.options import Listed, Text, Words, option
+from ecjax.options import Listed, Text, Whole, Words, option
 
 PAPERS = ("jlcm", "differentiated", "tofec", "dtarget", "samplex")
 SMALL, FULL = "small", "full"
@@ -25,6 +25,12 @@ class ReproduceOptions:
         None, "ids of claims, one or a list; default: all of the papers", Listed(Text(), empty=True)
     )
     size: str = option(
-        SMALL, "of the studies; small: a few minutes per paper; full: as in the papers", Words(SMALL, FULL)
+        SMALL, "of the studies; small: a minute or two per paper; full: as in the papers", Words(SMALL, FULL)
     )
     resume: bool = option(True, "skip runs of the studies that are finished in out")
+    processes: int | None = option(
+        None,
+        "studies and claims at a time, each in a process of its own (what is timed runs alone); default: one per core, "
+        "no more than studies, and than there are 4 GiB of memory for each",
+        Whole(1),
+    )

@@ -1,11 +1,12 @@
-"""Studies run one after the other in this process, each once; then every claim is judged by its rule."""
+"""Studies run each once, some at a time, and a claim is judged by its rule as soon as its studies are there."""
 
 import gc
 import io
 import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from rich.console import Console
 
 from ecjax.console import MESSAGES, OutputMode, log, printing
 from ecjax.errors import UserError
+from ecjax.stopwatch import Stopwatch
 from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
 from ecjax.studies.reproduce.evidence import Evidence, Made
 from ecjax.studies.reproduce.options import SMALL
+from ecjax.studies.reproduce.order import Task, carry_out
+from ecjax.studies.reproduce.workers import WorkerEnded
 from ecjax.studies.spine.study import collected_outcomes
 
 # options of a job from its name and the words of its command line
@@ -43,19 +47,121 @@ class Setting:
         size: small or full.
         resume: whether runs that are finished there are left as they are.
         options_of: options of a job from the words of its command line.
+        executor: runs studies and rules.
+        processes: how many of them at a time.
     """
 
     out: Path
     size: str
     resume: bool
     options_of: OptionsOf
+    executor: Executor
+    processes: int
 
     def folder(self, paper: Paper, name: str) -> str:
         """Where a study writes."""
         return str(self.out / paper.name / name)
 
 
-def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judged]:
+@dataclass
+class Work:
+    """A paper while its claims are judged; what is done is put down here.
+
+    Attributes:
+        paper: whose claims they are.
+        setting: how studies run.
+        study_count: how many of its studies are needed.
+        made: what came of studies, by name.
+        errors: of those that failed, by name.
+        commands: of studies, by name.
+        findings: what became of claims, by id.
+        seconds: without compiling, of all processes together.
+    """
+
+    paper: Paper
+    setting: Setting
+    study_count: int
+    made: dict[str, Made] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def study(self, study: Study, *, alone: bool) -> Task:
+        """The task that runs a study."""
+        began = 0.0
+
+        def begin() -> Future[Any]:
+            nonlocal began
+            began = time.perf_counter()
+            try:
+                job, out = study.job, self.setting.folder(self.paper, study.name)
+                words = self._words(study)
+                self._put_down(study, words)
+                figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
+                resume = f"resume={str(self.setting.resume).lower()}"
+                options = self.setting.options_of(job, [*words, *figures, f"out={out}", resume])
+            except UserError as error:
+                failed: Future[Any] = Future()
+                failed.set_exception(error)
+                return failed
+            return self.setting.executor.submit(_run, job, options, out)
+
+        def end(future: Future[Any]) -> None:
+            try:
+                self.made[study.name], seconds = future.result()
+                self.seconds += seconds
+            except (UserError, RuntimeError, MemoryError) as error:
+                self.errors[study.name] = f"study {study.name}: {error}"
+                log.error("%s", self.errors[study.name])
+            took = time.perf_counter() - began
+            done = f"{len(self.made) + len(self.errors)} of {self.study_count}"
+            log.info("%s: %s took %.1f s (%s studies)", self.paper.name, study.name, took, done)
+
+        return Task(study.name, begin, end, frozenset({study.replays} - {""}), alone)
+
+    def claim(self, claim: Claim) -> Task:
+        """The task that judges a claim."""
+
+        def begin() -> Future[Any]:
+            failed = [self.errors[name] for name in claim.studies if name in self.errors]
+            if failed:
+                future: Future[Any] = Future()
+                future.set_result((Finding(Verdict.NOT_JUDGED, why="; ".join(failed)), 0.0))
+                return future
+            evidence = Evidence(self.setting.size, {name: self.made[name] for name in claim.studies})
+            return self.setting.executor.submit(_finding, claim, evidence)
+
+        def end(future: Future[Any]) -> None:
+            try:
+                self.findings[claim.id], seconds = future.result()
+                self.seconds += seconds
+            except WorkerEnded as error:
+                self.findings[claim.id] = Finding(Verdict.NOT_JUDGED, why=f"its rule failed: {error}")
+
+        return Task(claim.id, begin, end, frozenset(claim.studies), claim.timed)
+
+    def _words(self, study: Study) -> list[str]:
+        """Words of the command of a study, its inputs made."""
+        words = study.sized(self.setting.size)
+        if study.inputs is not None:
+            folder = Path(self.setting.folder(self.paper, f"{study.name}_inputs"))
+            folder.mkdir(parents=True, exist_ok=True)
+            words = (*words, *study.inputs(folder, self.setting.size))
+        if study.replays:
+            words = (*words, f"plan={self.setting.folder(self.paper, study.replays)}")
+        return list(words)
+
+    def _put_down(self, study: Study, words: list[str]) -> None:
+        """The command of a study, after that of the plans that it replays."""
+        command = shlex.join(["ecjax", study.job, *words])
+        if study.replays:
+            out = self.setting.folder(self.paper, study.replays)
+            command = f"{self.commands[study.replays]} out={out}; {command}"
+        self.commands[study.name] = command
+
+
+def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> tuple[list[Judged], float]:
     """Run the studies that the claims need, and judge them.
 
     Args:
@@ -64,88 +170,60 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> list[Judg
         setting: how studies run.
 
     Returns:
-        The claims in their order; one whose study fails is not judged, and says so.
+        The claims in their order (one whose study fails is not judged, and says so), and the seconds of all processes
+        together, without compiling.
     """
     claims = list(claims)
     replayed = {study.name: study.replays for study in paper.studies if study.replays}
     needed = {name for claim in claims for name in claim.studies}
     needed |= {replayed[name] for name in needed if name in replayed}
-    made: dict[str, Made] = {}
-    errors: dict[str, str] = {}
-    commands: dict[str, str] = {}
-    for study in paper.studies:
-        if study.name not in needed:
-            continue
-        began = time.perf_counter()
-        words = _words(paper, study, setting)
-        command = shlex.join(["ecjax", study.job, *words])
-        if study.replays:
-            command = f"{commands[study.replays]} out={setting.folder(paper, study.replays)}; {command}"
-        commands[study.name] = command
-        try:
-            made[study.name] = _run(paper, study, words, setting)
-        except (UserError, RuntimeError, MemoryError) as error:
-            errors[study.name] = f"study {study.name}: {error}"
-            log.error("%s", errors[study.name])
-        log.info("%s: %s took %.1f s", paper.name, study.name, time.perf_counter() - began)
-        gc.collect()
-    evidence = Evidence(setting.size, made)
-    own = f"ecjax reproduce {paper.name}" + ("" if setting.size == SMALL else f" size={setting.size}")
+    timed = {name for claim in claims if claim.timed for name in claim.studies}
+    work = Work(paper, setting, len(needed))
+    studies = [work.study(each, alone=each.name in timed) for each in paper.studies if each.name in needed]
+    carry_out([*studies, *(work.claim(claim) for claim in claims)], setting.processes)
+    command = f"ecjax reproduce {paper.name}" + ("" if setting.size == SMALL else f" size={setting.size}")
     return [
         Judged(
             claim,
-            _finding(claim, evidence, errors),
-            "; ".join(commands[name] for name in claim.studies) or f"{own} claims={claim.id}",
+            work.findings[claim.id],
+            "; ".join(work.commands[name] for name in claim.studies) or f"{command} claims={claim.id}",
         )
         for claim in claims
-    ]
+    ], work.seconds
 
 
-def _words(paper: Paper, study: Study, setting: Setting) -> list[str]:
-    """Words of the command of a study, its inputs made."""
-    words = study.sized(setting.size)
-    if study.inputs is not None:
-        folder = Path(setting.folder(paper, f"{study.name}_inputs"))
-        folder.mkdir(parents=True, exist_ok=True)
-        words = (*words, *study.inputs(folder, setting.size))
-    if study.replays:
-        words = (*words, f"plan={setting.folder(paper, study.replays)}")
-    return list(words)
-
-
-def _run(paper: Paper, study: Study, words: list[str], setting: Setting) -> Made:
-    """Run a study without a word and without figures."""
-    out = setting.folder(paper, study.name)
-    figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
-    resume = f"resume={str(setting.resume).lower()}"
-    options = setting.options_of(study.job, [*words, *figures, f"out={out}", resume])
-    run_study = getattr(import_module(f"ecjax.studies.{study.job}.study"), f"{study.job}_study")
+def _run(job: str, options: Any, out: str) -> tuple[Made, float]:
+    """Run a study without a word; what it made, and its seconds without compiling."""
+    run_study = getattr(import_module(f"ecjax.studies.{job}.study"), f"{job}_study")
     before = MESSAGES.quiet, log.level
     MESSAGES.quiet = True
-    log.setLevel(_ERROR)
     try:
-        with printing(OutputMode.QUIET), collected_outcomes() as outcomes:
+        with (
+            printing(OutputMode.QUIET),
+            collected_outcomes() as outcomes,
+            Stopwatch(of_process=True) as stopwatch,
+        ):
             log.setLevel(_ERROR)
             run_study(options, Console(file=io.StringIO(), quiet=True))
     finally:
         MESSAGES.quiet = before[0]
         log.setLevel(before[1])
-    return Made(out, outcomes[-1].runs)
+    gc.collect()
+    return Made(out, outcomes[-1].runs), stopwatch.own_s
 
 
-def _finding(claim: Claim, evidence: Evidence, errors: Mapping[str, str]) -> Finding:
-    failed = [errors[name] for name in claim.studies if name in errors]
-    if failed:
-        return Finding(Verdict.NOT_JUDGED, why="; ".join(failed))
-    try:
-        finding = claim.rule(evidence)
-    except (UserError, LookupError, ValueError, ArithmeticError) as error:
-        log.error("%s: %s", claim.id, error)
-        return Finding(Verdict.NOT_JUDGED, why=f"its rule failed: {type(error).__name__}: {error}")
+def _finding(claim: Claim, evidence: Evidence) -> tuple[Finding, float]:
+    """What a rule decides, and its seconds without compiling."""
+    with Stopwatch(of_process=True) as stopwatch:
+        try:
+            finding = claim.rule(evidence)
+        except (UserError, LookupError, ValueError, ArithmeticError) as error:
+            log.error("%s: %s", claim.id, error)
+            finding = Finding(Verdict.NOT_JUDGED, why=f"its rule failed: {type(error).__name__}: {error}")
     if any(
         value is not None and not np.isfinite(value) for value in (finding.ours, finding.low, finding.high)
     ):
-        return Finding(Verdict.NOT_JUDGED, why=f"its rule found {finding.ours}: {finding.why}")
+        finding = Finding(Verdict.NOT_JUDGED, why=f"its rule found {finding.ours}: {finding.why}")
     if finding.verdict is not Verdict.HOLDS and not finding.why:
         raise ValueError(f"{claim.id}: {finding.verdict} without a reason")
-    return finding
+    return finding, stopwatch.own_s

@@ -1,14 +1,16 @@
 """``ecjax reproduce``: run the studies of the papers, and say what became of their claims."""
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
+import psutil
 from rich.console import Console
 
 from ecjax.console import OutputMode, conclude, log, output_mode, say
+from ecjax.cores import available_cores
 from ecjax.errors import UserError
 from ecjax.options import checked
-from ecjax.stopwatch import Stopwatch
 from ecjax.studies.reproduce.claim import Claim, Paper
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.options import PAPERS, ReproduceOptions
@@ -16,11 +18,14 @@ from ecjax.studies.reproduce.rows import claims_table, run_row
 from ecjax.studies.reproduce.run import OptionsOf, Setting, judged
 from ecjax.studies.reproduce.summary import sentence, show
 from ecjax.studies.reproduce.tables import TABLES
+from ecjax.studies.reproduce.workers import processes
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.study import exit_code, runs_of, say_charts
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 from ecjax.tables.store import ResultStore, check_out
+
+_MEMORY = 4 * 2**30  # bytes that a study may need
 
 
 def reproduce_study(options: ReproduceOptions, console: Console, options_of: OptionsOf) -> int:
@@ -38,14 +43,14 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
     check_out(options.out, TABLES)
     work = _chosen(options)
     studies = Path(options.out) / "studies"
-    setting = Setting(studies, options.size, options.resume, options_of)
+    at_once = options.processes or _processes(work)
     run_ids = []
-    with ResultStore(options.out, TABLES, {}) as store:
+    with ResultStore(options.out, TABLES, {}) as store, processes(at_once) as executor:
+        setting = Setting(studies, options.size, options.resume, options_of, executor, at_once)
         for one, claims in work:
             log.info("%s: %d claims: %s", one.name, len(claims), one.title)
-            with Stopwatch(of_process=True) as stopwatch:
-                rows = judged(one, claims, setting)
-            run = run_row(one.name, options.size, rows, stopwatch.own_s)
+            rows, seconds = judged(one, claims, setting)
+            run = run_row(one.name, options.size, rows, seconds)
             store.commit([run], {"claims": claims_table(run["run_id"], one.name, options.size, rows)})
             run_ids.append(run["run_id"])
     runs = runs_of(options.out, run_ids)
@@ -59,6 +64,14 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
     if output_mode() is OutputMode.JSON:
         print_json(TABLES, options.out, runs, recommendation, code)
     return code
+
+
+def _processes(work: Iterable[tuple[Paper, Iterable[Claim]]]) -> int:
+    """As many as there are studies of a paper, and as this machine has cores and memory for."""
+    studies = max(
+        (len({name for claim in claims for name in claim.studies}) for _, claims in work), default=0
+    )
+    return max(1, min(studies, available_cores(), psutil.virtual_memory().available // _MEMORY))
 
 
 def _chosen(options: ReproduceOptions) -> list[tuple[Paper, list[Claim]]]:
