@@ -54,6 +54,7 @@ class Workers(Executor):
         self._lock = Lock()
         self._idle: list[_Worker] = []  # the one that was used last is taken first
         self._all: list[_Worker] = []
+        self._over = False
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
         """The result of a function that another process can import.
@@ -64,16 +65,14 @@ class Workers(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes, whatever they are at."""
+        with self._lock:
+            self._over = True
         for worker in self._all:
             worker.end()
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _answer(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        with self._lock:
-            worker = self._idle.pop() if self._idle else None
-        if worker is None:
-            worker = _Worker()
-            self._all.append(worker)
+        worker = self._worker()
         try:
             answer = worker.answer(function, arguments)
         except (EOFError, OSError):
@@ -83,6 +82,15 @@ class Workers(Executor):
         if isinstance(answer, BaseException):
             raise answer
         return answer
+
+    def _worker(self) -> "_Worker":
+        with self._lock:
+            if self._over:
+                raise WorkerEnded("the command ends")
+            if self._idle:
+                return self._idle.pop()
+            self._all.append(_Worker())
+            return self._all[-1]
 
 
 @contextmanager

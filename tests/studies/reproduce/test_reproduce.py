@@ -1,7 +1,9 @@
 """Claims of papers: what they consist of, how they are judged, and what the command writes."""
 
+import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ecjax import cli
@@ -10,6 +12,7 @@ from ecjax.studies.reproduce import run as running
 from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.options import PAPERS
+from ecjax.studies.reproduce.workers import Here
 from ecjax.tables.results import read_results
 
 
@@ -22,6 +25,7 @@ def test_claims_are_of_their_paper(name):
         assert claim.id.startswith(f"{name}-")
         assert claim.where
         assert claim.text.endswith(".")
+        assert pickle.loads(pickle.dumps(claim)) == claim  # another process may judge it
     assert {study.name for study in one.studies} == {study for claim in one.claims for study in claim.studies}
 
 
@@ -35,7 +39,7 @@ def _paper(*claims, studies=()):
 
 @pytest.fixture
 def setting(tmp_path):
-    return running.Setting(tmp_path, "small", True, lambda name, words: None)
+    return running.Setting(tmp_path, "small", True, lambda name, words: None, Here(), 1)
 
 
 def test_papers_know_the_studies_of_their_claims():
@@ -43,14 +47,14 @@ def test_papers_know_the_studies_of_their_claims():
         _paper(Claim("jlcm-a", "Fig. 9", "It is.", _holds, ("fig9",)))
 
 
-def test_a_study_that_fails_leaves_its_claims_unjudged(setting, monkeypatch):
+def test_a_study_that_fails_leaves_its_claims_unjudged(setting):
     def failing(name, words):
         raise UserError("theta: found -1")
 
     study, claim = Study("fig9", ("replay",)), Claim("jlcm-a", "Fig. 9", "It is.", _holds, ("fig9",))
     other = Claim("jlcm-b", "eq. 1", "It is.", _holds)
     one = _paper(claim, other, studies=(study,))
-    first, second = running.judged(one, one.claims, replace(setting, options_of=failing))
+    (first, second), _ = running.judged(one, one.claims, replace(setting, options_of=failing))
     assert first.finding.verdict == Verdict.NOT_JUDGED
     assert "theta: found -1" in first.finding.why
     assert second.finding.verdict == Verdict.HOLDS
@@ -79,3 +83,16 @@ def test_the_command_writes_a_row_per_claim(tmp_path, capsys):
 def test_claims_that_there_are_not(capsys):
     assert cli.main(["reproduce", "claims=jlcm-fig99"]) == 2
     assert "claims: found jlcm-fig99" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_processes_find_what_one_does(tmp_path):
+    ids = "jlcm-remark-d-nodes,jlcm-remark1-even-split"
+    for processes in (1, 2):
+        words = [f"processes={processes}", f"claims={ids}", f"out={tmp_path / str(processes)}"]
+        assert cli.main(["reproduce", "jlcm", *words]) == 0
+    one, two = (read_results(tmp_path / name, "claims") for name in ("1", "2"))
+    columns = ["id", "verdict"]
+    assert one[columns].equals(two[columns])
+    for column in ("ours", "ours_low", "ours_high"):
+        np.testing.assert_allclose(one[column].astype(float), two[column].astype(float), rtol=1e-9)
