@@ -61,6 +61,12 @@ class Files:
     min_extra_chunks: jax.Array  # (r,) durability floor: n >= k + min_extra_chunks
     rate: jax.Array  # (r,) 1/s, reads
     write_rate: jax.Array  # (r,) 1/s, writes; each loads every chunk of the file
+    whole_chunk_bytes: jax.Array | None = None  # (r,) B, what a write brings each of them; None: chunk_bytes
+
+    @property
+    def write_bytes(self) -> jax.Array:
+        """Bytes that a write brings to every node that keeps a chunk, (r,): where d > k reads take a part of each."""
+        return self.chunk_bytes if self.whole_chunk_bytes is None else self.whole_chunk_bytes
 
     @property
     def count(self) -> int:

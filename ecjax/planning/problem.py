@@ -80,8 +80,7 @@ def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int 
         np.maximum.at(top, index, values)
         return top
 
-    def sums(rate: np.ndarray) -> jax.Array:
-        size = host.chunk_bytes
+    def sums(rate: np.ndarray, size: np.ndarray) -> jax.Array:
         powers = (np.ones_like(size), size, size * size, size * size * size)
         return jax.device_put(np.stack([gather(rate * power) for power in powers]))
 
@@ -95,8 +94,8 @@ def prepare(nodes: Nodes, files: Files, row: ArrayLike | None = None, rows: int 
         floor=jax.device_put(largest(host.k + host.min_extra_chunks)),
         share=share,
         row_share=jax.device_put(gather(np.asarray(share))),
-        reads=sums(host.rate),
-        writes=sums(host.write_rate) if np.any(host.write_rate > 0) else None,
+        reads=sums(host.rate, host.chunk_bytes),
+        writes=sums(host.write_rate, host.write_bytes) if np.any(host.write_rate > 0) else None,
         price_chunks=jax.device_put(gather(np.ones_like(host.rate))),
         price_bytes=jax.device_put(gather(host.stored_chunk_bytes)),
     )
@@ -115,6 +114,7 @@ def scaled(problem: Problem, rate_scale: ArrayLike, size_scale: ArrayLike) -> Pr
             stored_chunk_bytes=files.stored_chunk_bytes * size,
             rate=files.rate * rate,
             write_rate=files.write_rate * rate,
+            whole_chunk_bytes=None if files.whole_chunk_bytes is None else files.whole_chunk_bytes * size,
         ),
         reads=problem.reads * powers,
         writes=None if problem.writes is None else problem.writes * powers,

@@ -63,7 +63,8 @@ def _bounds(
     powers = files.chunk_bytes[None, :] ** jnp.arange(4.0)[:, None]
     work = jnp.einsum("ki,pi,ij->pkj", member, powers * files.rate[None, :], reads)
     if problem.writes is not None:
-        work = work + jnp.einsum("ki,pi,ij->pkj", member, powers * files.write_rate[None, :], writes)
+        written = files.write_bytes[None, :] ** jnp.arange(4.0)[:, None]
+        work = work + jnp.einsum("ki,pi,ij->pkj", member, written * files.write_rate[None, :], writes)
     sums = jnp.einsum("npj,pkj->nkj", nodes.service, work).at[:, -1].add(nodes.background)
     # classes that read nothing at a node have no moments; a rate of 1 lets the sums stand for them
     rates = jnp.where(work[0] > 0, work[0], 1)

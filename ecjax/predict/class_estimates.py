@@ -99,19 +99,19 @@ def _estimate(
     reads = planning.of_files(problem, jnp.asarray(probabilities, float))
     # writes go by class: of the work beside the reads only that of the nodes is left
     load = workload_of(problem, laws, np.zeros_like(stored))
-    writes = None
+    writes, write_bytes = None, problem.files.whole_chunk_bytes
     if problem.writes is not None:
         writes = problem.files.write_rate[:, None] * planning.of_files(problem, jnp.asarray(stored, float))
     groups = jnp.asarray(of_file, int)
     queues: ClassQueues
     if queue == "priority":
-        queues = _PRIORITY(reads, load, groups, count=count, writes=writes)
+        queues = _PRIORITY(reads, load, groups, count=count, writes=writes, write_bytes=write_bytes)
     else:
         shares = np.asarray(weights, float)
         share = np.broadcast_to(
             shares if shares.ndim == 2 else shares[:, None], (count, problem.nodes.count)
         ).copy()
-        queues = _PARTITIONED(reads, load, groups, jnp.asarray(share), writes)
+        queues = _PARTITIONED(reads, load, groups, jnp.asarray(share), writes, write_bytes)
     return ESTIMATE(reads, load, levels=LEVELS, groups=groups, group_count=count, queues=queues)
 
 

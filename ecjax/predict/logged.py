@@ -119,6 +119,7 @@ def placed_of(
         load.work,
         np.asarray(stored, float)[row],
         background,
+        np.asarray(problem.files.write_bytes),
     )
 
 

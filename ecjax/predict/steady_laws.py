@@ -16,8 +16,7 @@ from ecjax.predict.workload import ESTIMATE
 from ecjax.queueing.condense import condense
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.bins import BinnedReads
-from ecjax.traffic.host_service import host_moments
-from ecjax.traffic.node_work import Placed
+from ecjax.traffic.node_work import Placed, written_moments
 from ecjax.traffic.paths import Pieces
 
 _CLUSTERS = (1, 2, 4, 8)
@@ -88,8 +87,7 @@ def steady_laws(
 def _writes(writes: BinnedReads, per_s: np.ndarray, placed: Placed) -> np.ndarray:
     """Rates times m_n of the chunks written to every node, (3, m), of pieces that count ``per_s`` (T,)."""
     count = np.bincount(writes.file, writes.reads * per_s[writes.bin], writes.files)
-    moments = host_moments(placed.service, placed.chunk_bytes)
-    return np.stack([count @ (placed.stored * moment) for moment in moments])
+    return np.stack([count @ (placed.stored * moment) for moment in written_moments(placed)])
 
 
 def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:

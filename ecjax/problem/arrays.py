@@ -105,22 +105,26 @@ def files_arrays(table: pa.Table) -> Files:
     """Chunk sizes, rates and floors of a checked files table.
 
     A read takes d chunks (k where the table has no d) of bytes / d each, so that to the model k is d; storage keeps
-    chunks of stored_bytes / k, at least max(d, k + min_extra_chunks) of them. ``code_k`` has the k of the code.
+    chunks of stored_bytes / k, at least max(d, k + min_extra_chunks) of them, and a write brings bytes / k to each.
+    ``code_k`` has the k of the code.
     """
     k = code_k(table)
     read = np.maximum(column(table, "d"), k)
     size = column(table, "bytes")
     stored = column(table, "stored_bytes", np.nan)
     stored = np.where(np.isnan(stored), size, stored)
+    writes = column(table, "write_rate_per_s")
     arrays = (
         size / read,
         stored / k,
         read,
         np.maximum(0, k + column(table, "min_extra_chunks") - read),
         column(table, "rate_per_s"),
-        column(table, "write_rate_per_s"),
+        writes,
     )
-    return Files(*jax.device_put(arrays))
+    # the field is there where it counts: with it programs are others
+    parts = np.any(read > k) and np.any(writes > 0)
+    return Files(*jax.device_put((*arrays, size / k) if parts else arrays))
 
 
 def index_in(values: pa.ChunkedArray, ids: pa.Array) -> np.ndarray:

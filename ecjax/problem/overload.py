@@ -85,9 +85,10 @@ def demand_of_tables(
     code = code_k(files)
     read = np.maximum(column(files, "d"), code)
     floor = np.maximum(np.ceil((code + column(files, "min_extra_chunks")) / per_node), read / per_node)
-    powers = (column(files, "bytes") / read) ** np.arange(4.0)[:, None]
+    size, powers = column(files, "bytes"), np.arange(4.0)[:, None]
     rates = column(files, "rate_per_s"), column(files, "write_rate_per_s")
-    reads, writes = (rate * powers for rate in rates)
+    # a write brings whole chunks, of which a read of more than k nodes takes a part
+    reads, writes = (rate * (size / parts) ** powers for rate, parts in zip(rates, (read, code), strict=True))
     k = read / per_node
     if rows.of_file is not None:
         reads, writes = (

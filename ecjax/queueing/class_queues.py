@@ -4,7 +4,7 @@ Under priority a class waits for the classes up to its own and for what is in se
 queues of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from ecjax.queueing.dependence import wait_correlation
 from ecjax.queueing.priority_dependence import priority_correlations
 from ecjax.queueing.priority_wait import priority_wait_law
 from ecjax.queueing.wait_law import WaitLaw, wait_law
-from ecjax.queueing.workload import Workload, access_arrivals, node_arrivals
+from ecjax.queueing.workload import MOST_SIZES, Workload, access_arrivals, node_arrivals
 
 _POINTS = 4096
 _LEAST = 1e-6  # share of a class that has none at a node: whatever it reads there is not stable
@@ -67,6 +67,7 @@ def priority_queues(
     of_file: jax.Array,
     count: int,
     writes: jax.Array | None = None,
+    write_bytes: jax.Array | None = None,
 ) -> ClassQueues:
     """Non-preemptive priority, class 0 first.
 
@@ -76,10 +77,11 @@ def priority_queues(
         of_file: class of each file, (r,).
         count: K.
         writes: chunk writes of each file at each node, 1/s, (r, m), served with the class of their file.
+        write_bytes: of such a chunk, B, (r,); None: as of a read.
     """
     member = of_file[None, :] == jnp.arange(count, dtype=of_file.dtype)[:, None]
-    rates, sizes = _class_arrivals(probabilities, load, member, writes)
-    beside = _beside(load, member, _background(load, count), writes)
+    rates, sizes = _class_arrivals(probabilities, load, member, writes, write_bytes)
+    beside = _beside(load, member, _background(load, count), writes, write_bytes)
     return ClassQueues(
         of_file,
         jnp.ones((count, load.service.nodes)),
@@ -95,6 +97,7 @@ def partitioned_queues(
     of_file: jax.Array,
     weights: jax.Array,
     writes: jax.Array | None = None,
+    write_bytes: jax.Array | None = None,
 ) -> ClassQueues:
     """Strict partition: each class has its part of a node, first come, first served.
 
@@ -104,14 +107,15 @@ def partitioned_queues(
         of_file: class of each file, (r,).
         weights: parts w of the classes at the nodes, (K, m); 0 where a class has none.
         writes: as in ``priority_queues``.
+        write_bytes: as there.
     """
     count = weights.shape[0]
     member = of_file[None, :] == jnp.arange(count, dtype=of_file.dtype)[:, None]
-    rates, sizes = _class_arrivals(probabilities, load, member, writes)
+    rates, sizes = _class_arrivals(probabilities, load, member, writes, write_bytes)
     slowness = 1 / jnp.maximum(weights, _LEAST)
     powers = slowness[:, None, :] ** jnp.arange(1, 4.0)[None, :, None]
     other = _background(load, count)
-    beside = _beside(load, member, other, writes)
+    beside = _beside(load, member, other, writes, write_bytes)
 
     def of_class(arguments):
         mask, rates, other, beside, slowness = arguments
@@ -124,11 +128,22 @@ def partitioned_queues(
     return ClassQueues(of_file, slowness, waits, correlation, _load(rates, sizes, load))
 
 
-def _class_arrivals(probabilities, load, member, writes):
+def _class_arrivals(probabilities, load, member, writes, write_bytes):
     """Chunk rates (K, b, m) and sizes (b, m) of what comes to the nodes."""
     accesses = load.rate[:, None] * probabilities
-    if writes is not None:
+    if writes is not None and write_bytes is None:
         accesses = accesses + writes
+    parts = [_by_class(load, accesses, member)]
+    if writes is not None and write_bytes is not None:
+        # sizes that no read need have, by ranges
+        knots = jnp.geomspace(jnp.min(write_bytes), jnp.max(write_bytes), MOST_SIZES)
+        written = replace(load, chunk_bytes=write_bytes, sizes=knots, exact=False)
+        parts.append(_by_class(written, writes, member))
+    rates, sizes = (jnp.concatenate(each, axis=-2) for each in zip(*parts, strict=True))
+    return rates, sizes
+
+
+def _by_class(load, accesses, member):
     rates, sizes = jax.vmap(lambda mask: access_arrivals(load, jnp.where(mask[:, None], accesses, 0)))(member)
     if load.exact:
         return rates, sizes[0]
@@ -144,11 +159,12 @@ def _background(load, count):
     return other if load.background is None else other.at[-1].set(load.background)
 
 
-def _beside(load, member, background, writes):
+def _beside(load, member, background, writes, write_bytes):
     """The same of all that comes to the nodes beside reads."""
     if writes is None:
         return background
-    moments = jnp.stack(load.service.moments(load.chunk_bytes[:, None]))
+    size = load.chunk_bytes if write_bytes is None else write_bytes
+    moments = jnp.stack(load.service.moments(size[:, None]))
     return background + jnp.einsum("ki,im,nim->knm", member.astype(float), writes, moments)
 
 

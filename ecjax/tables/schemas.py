@@ -134,7 +134,7 @@ FILES = (
         "write_rate_per_s",
         FLOAT,
         "1/s",
-        "write rate; a write loads every chunk of the file, with bytes / d each as a read",
+        "write rate; a write loads every chunk of the file, with bytes / k each, whatever d",
         least=0,
     ),
     Column("nodes", IDS, "", "current placement", nullable=True),

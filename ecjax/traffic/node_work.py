@@ -4,6 +4,7 @@ g_j is the part of the Poisson variance of a node's chunks that the counts of re
 each read of a file uses the node. Where bins resolve it, it must not be counted again.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ class Placed(NamedTuple):
     service: ServiceLaw  # laws of the work that a chunk brings to each of the m nodes
     stored: np.ndarray  # (r, m) 1 where a node holds a chunk, which writes load
     background: np.ndarray  # (3, m) load, A_2 (s), A_3 (s^2) of other work, at constant rate
+    write_bytes: np.ndarray | None = None  # (r,) B, of a chunk that is written; None: chunk_bytes
 
 
 class NodeWork(NamedTuple):
@@ -58,11 +60,10 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
         placed: where they are read.
     """
     width = arrivals.reads.width_s
-    first, second, third = host_moments(placed.service, placed.chunk_bytes)
     work = np.outer(width, placed.background[0])
     square = np.zeros_like(work)
     sums = placed.background[1:] * width.sum()
-    for counts, marginals in _operations(arrivals, placed):
+    for counts, marginals, (first, second, third) in _operations(arrivals, placed):
         matrix = count_matrix(counts)
         work += matrix @ (marginals * first)
         square += matrix @ (marginals * first) ** 2
@@ -71,7 +72,7 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
     total_work = work.sum(axis=0)
     busy = total_work > 0
     safe = np.where(busy, total_work, 1.0)
-    some = first.mean(axis=0)
+    some = host_moments(placed.service, placed.chunk_bytes)[0].mean(axis=0)
     c = np.where(busy, sums[0] / (2 * safe), some)
     q = np.where(busy, 2 * sums[1] / (3 * np.where(busy, sums[0], 1.0)), 2 * some)
     # chunks meet the load of the others in their bin
@@ -91,9 +92,20 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
     )
 
 
-def _operations(arrivals: Arrivals, placed: Placed) -> list[tuple[BinnedReads, np.ndarray]]:
-    parts = [(arrivals.reads, placed.probabilities)]
-    return parts if arrivals.writes is None else [*parts, (arrivals.writes, placed.stored)]
+def _operations(
+    arrivals: Arrivals, placed: Placed
+) -> Iterator[tuple[BinnedReads, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+    """Counts of reads and of writes, what of each file goes to every node, (r, m), and moments of its work."""
+    yield arrivals.reads, placed.probabilities, host_moments(placed.service, placed.chunk_bytes)
+    if arrivals.writes is not None:
+        yield arrivals.writes, placed.stored, written_moments(placed)
+
+
+def written_moments(placed: Placed) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Raw moments of the work of a chunk that is written, of every file at every node: each (r, m)."""
+    return host_moments(
+        placed.service, placed.chunk_bytes if placed.write_bytes is None else placed.write_bytes
+    )
 
 
 def raw_constants(at: NodeWork, unit_s: float) -> tuple[Constants, np.ndarray]:

@@ -135,11 +135,38 @@ def grid_of(sizes: np.ndarray, rates: np.ndarray, most: int) -> np.ndarray:
     return distinct[np.sort(knots)]
 
 
+class _Accesses(NamedTuple):
+    """Reads and writes of files: an entry for each, and another for its writes where they bring other chunks."""
+
+    row: np.ndarray  # (a,)
+    size: np.ndarray  # (a,) B, of a chunk
+    reads: np.ndarray  # (a,) 1/s
+    writes: np.ndarray  # (a,) 1/s
+
+
+def _accesses(problem: Problem) -> _Accesses:
+    files = problem.files
+    row = np.arange(files.count) if problem.row is None else np.asarray(problem.row)
+    size, written, reads, writes = (
+        np.asarray(each) for each in (files.chunk_bytes, files.write_bytes, files.rate, files.write_rate)
+    )
+    apart = np.flatnonzero((written != size) & (writes > 0))
+    if not len(apart):
+        return _Accesses(row, size, reads, writes)
+    none = np.zeros(len(apart))
+    return _Accesses(
+        np.append(row, row[apart]),
+        np.append(size, written[apart]),
+        np.append(reads, none),
+        np.append(np.where(written == size, writes, 0.0), writes[apart]),
+    )
+
+
 def flatten(problem: Problem) -> tuple[Service, Rows]:
     """Arrays for the loops; ``per_dollar`` is 0 and to be set for each theta."""
     files, nodes = problem.files, problem.nodes
-    size = np.asarray(files.chunk_bytes)
-    grid = grid_of(size, np.asarray(files.rate) + np.asarray(files.write_rate), MOST_SIZES)
+    accesses = _accesses(problem)
+    grid = grid_of(accesses.size, accesses.reads + accesses.writes, MOST_SIZES)
     powers = np.stack([grid**p for p in range(4)])
     moments = np.ascontiguousarray(np.einsum("npm,pc->nmc", np.asarray(nodes.work), powers))
     served = np.einsum("npm,pc->nmc", np.asarray(nodes.service)[:2], powers)
@@ -157,11 +184,11 @@ def flatten(problem: Problem) -> tuple[Service, Rows]:
         # certainly more than a little overload should save
         penalty=float(100 * np.max(moments[0])),
     )
-    rows = _rows(problem, size, grid)
+    rows = _rows(problem, accesses, grid)
     return service, rows
 
 
-def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
+def _rows(problem: Problem, accesses: _Accesses, grid: np.ndarray) -> Rows:
     nodes, m = problem.nodes, problem.nodes.count
 
     def dense(values, dtype: type = float) -> np.ndarray:
@@ -169,7 +196,7 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
 
     capacity, site, per_site = problem.capacity, problem.site, problem.per_site
     return Rows(
-        **_entries(problem, size, grid),
+        **_entries(problem, accesses, grid),
         hot=np.asarray(problem.k).round().astype(np.int64),
         length=np.asarray(problem.floor).round().astype(np.int64),
         chunks=writable(problem.price_chunks, float),
@@ -184,14 +211,14 @@ def _rows(problem: Problem, size: np.ndarray, grid: np.ndarray) -> Rows:
         per_site=0 if per_site is None else int(per_site),
         capacity=np.full(m, np.inf) if capacity is None else writable(capacity, float),
         written=problem.writes is not None,
-        true_size=_true_sizes(problem, size, grid),
+        true_size=_true_sizes(problem, accesses, grid),
     )
 
 
-def _entries(problem: Problem, size: np.ndarray, grid: np.ndarray) -> dict[str, np.ndarray]:
+def _entries(problem: Problem, accesses: _Accesses, grid: np.ndarray) -> dict[str, np.ndarray]:
     """The entries of all rows, as ``Rows`` has them."""
+    row, size, reads, writes = accesses
     r = len(size)
-    reads, writes = np.asarray(problem.files.rate), np.asarray(problem.files.write_rate)
     if problem.row is None and len(grid) == 1:
         return dict(
             start=np.arange(r + 1),
@@ -199,7 +226,6 @@ def _entries(problem: Problem, size: np.ndarray, grid: np.ndarray) -> dict[str, 
             read=writable(reads, float),
             write=writable(writes, float),
         )
-    row = np.arange(r) if problem.row is None else np.asarray(problem.row)
     upper = np.clip(np.searchsorted(grid, size), min(1, len(grid) - 1), len(grid) - 1)
     lower = np.maximum(upper - 1, 0)
     width = np.where(upper > lower, grid[upper] - grid[lower], 1.0)
@@ -223,12 +249,11 @@ def _entries(problem: Problem, size: np.ndarray, grid: np.ndarray) -> dict[str, 
     )
 
 
-def _true_sizes(problem: Problem, size: np.ndarray, grid: np.ndarray) -> TrueSizes:
+def _true_sizes(problem: Problem, accesses: _Accesses, grid: np.ndarray) -> TrueSizes:
+    size, rates = accesses.size, (accesses.reads, accesses.writes)
     laws = writable(problem.nodes.work, float), writable(problem.nodes.service, float)
     if len(grid) < MOST_SIZES or np.isin(size, grid).all():
         return TrueSizes(*laws, np.zeros(0), np.zeros((2, 0)), np.zeros((2, 0)))
-    files = problem.files
-    rates = [np.asarray(rate) for rate in (files.rate, files.write_rate)]
     edge = grid_of(size, rates[0] + rates[1], _MOST_EDGES)
     on = np.isin(size, edge)
     place = np.searchsorted(edge, size)

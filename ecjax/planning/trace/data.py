@@ -108,7 +108,7 @@ def traced(
     nodes, files = problem.nodes, problem.files
     size = np.asarray(files.chunk_bytes)
     by_row = _counts(problem, reads, bins, size)
-    by_write = _counts(problem, writes, bins, size)
+    by_write = _counts(problem, writes, bins, np.asarray(files.write_bytes))
     slope = np.asarray(nodes.work)[0, :2]
     background = np.array(nodes.background)
     number = np.bincount(reads.file, reads.reads, reads.files)
@@ -165,7 +165,9 @@ def check_form(problem: Problem, reads: np.ndarray, writes: np.ndarray) -> None:
     Raises:
         ValueError: it has none, and why.
     """
-    size = np.unique(np.asarray(problem.files.chunk_bytes)[reads + writes > 0])
+    files = problem.files
+    sizes = np.asarray(files.chunk_bytes)[reads + writes > 0], np.asarray(files.write_bytes)[writes > 0]
+    size = np.unique(np.concatenate(sizes))
     if len(size) > 1:
         raise ValueError(
             f"chunks of {len(size)} sizes, from {size[0]:g} to {size[-1]:g} B; allowed: one size"

@@ -91,17 +91,23 @@ def _priced(problem: Problem) -> Problem:
 def _one_size(problem: Problem) -> Problem:
     """All files with the chunk size of mean work, and rates that keep the work of each."""
     files, first = problem.files, np.asarray(problem.nodes.service[0]).mean(axis=1)
-    size, rate, writes = (np.asarray(each) for each in (files.chunk_bytes, files.rate, files.write_rate))
-    if np.all(size == size[0]):
+    size, written, rate, writes = (
+        np.asarray(each) for each in (files.chunk_bytes, files.write_bytes, files.rate, files.write_rate)
+    )
+    if np.all(size == size[0]) and np.all(written == size[0]):
         return problem
     mean = float(rate @ size / rate.sum())
-    work = np.polynomial.polynomial.polyval(size, first) / np.polynomial.polynomial.polyval(mean, first)
+    work, write_work = (
+        np.polynomial.polynomial.polyval(each, first) / np.polynomial.polynomial.polyval(mean, first)
+        for each in (size, written)
+    )
     alike = replace(
         files,
         chunk_bytes=jnp.full_like(files.chunk_bytes, mean),
         stored_chunk_bytes=jnp.full_like(files.chunk_bytes, mean),
         rate=jnp.asarray(rate * work),
-        write_rate=jnp.asarray(writes * work),
+        write_rate=jnp.asarray(writes * write_work),
+        whole_chunk_bytes=None,
     )
     return prepare(problem.nodes, alike, problem.row, problem.rows)
 

@@ -229,13 +229,15 @@ def _overfull_class(at: OperatingPoint) -> str | None:
         np.asarray(planning.of_files(problem, jnp.asarray(rows)))
         for rows in (at.probabilities, at.plan.stored)
     )
-    powers = np.asarray(files.chunk_bytes)[:, None] ** np.arange(4)
+    powers, written = (
+        np.asarray(size)[:, None] ** np.arange(4) for size in (files.chunk_bytes, files.write_bytes)
+    )
     worst, words = 1.0, None
     for number, name in enumerate(classes.names):
         member = classes.of_file == number
         work = (np.asarray(files.rate)[member, None] * powers[member]).T @ reads[member]
         if problem.writes is not None:
-            work = work + (np.asarray(files.write_rate)[member, None] * powers[member]).T @ writes[member]
+            work = work + (np.asarray(files.write_rate)[member, None] * written[member]).T @ writes[member]
         load = np.sum(first * work, axis=0)
         if number == len(classes.names) - 1:
             load = load + np.asarray(problem.nodes.background[0])
