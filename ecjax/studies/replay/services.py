@@ -30,7 +30,7 @@ def services(run_id: str, at: OperatingPoint, seed: int) -> pa.Table:
     rate, of_class = np.asarray(problem.files.rate), np.asarray(classes.of_file)
     row = np.arange(len(rate)) if problem.row is None else np.asarray(problem.row)
     rate = rate * at.probabilities.sum(axis=1)[row]  # of its chunks
-    chunk_bytes = np.asarray(problem.files.chunk_bytes) / at.plan.per_node
+    chunk_bytes = np.asarray(problem.files.chunk_bytes)
     count = len(classes.names)
     draws = max(100, min(_DRAWS, _ALL_DRAWS // count))
     times = np.full((count, draws), np.nan)

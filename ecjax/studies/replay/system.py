@@ -65,12 +65,13 @@ def _reads(at: OperatingPoint, options: ReplayOptions) -> _Part:
     lengths = plan.stored.sum(axis=1)
     start, need = np.concatenate([[0], np.cumsum(lengths)]), np.rint(np.asarray(at.problem.k))
     chunk, bandwidth = np.asarray(files.chunk_bytes), options.client_bandwidth_bytes_per_s
+    moved = chunk * plan.per_node  # by one access
     return {
         "rates": np.asarray(files.rate),
         "need": np.rint(np.asarray(files.k)).astype(np.int64),
-        "chunk_bytes": chunk / plan.per_node,
-        "extra_s": options.decode_s_per_byte * (chunk * np.asarray(files.k)),
-        "link_s": chunk / bandwidth if bandwidth else np.zeros(len(chunk)),
+        "chunk_bytes": chunk,
+        "extra_s": options.decode_s_per_byte * (moved * np.asarray(files.k)),
+        "link_s": moved / bandwidth if bandwidth else np.zeros(len(chunk)),
         "group": plan.classes.of_file,
         "queue": plan.classes.of_file,
         "row": np.arange(len(chunk)) if at.problem.row is None else np.asarray(at.problem.row),
@@ -152,6 +153,7 @@ def _writes(at: OperatingPoint, reads: _Part) -> _Part:
     return reads | {
         "rates": np.asarray(at.problem.files.write_rate),
         "need": reads["lengths"][reads["row"]],
+        "chunk_bytes": np.asarray(at.problem.files.write_bytes),
         "extra_s": none,
         "link_s": none,
         "group": np.full(len(none), -1),

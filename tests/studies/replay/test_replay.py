@@ -215,6 +215,39 @@ def test_writes_and_background_work(tmp_path):
     assert list(rows(tmp_path / "out", "class")["class"]) == ["a", "b"]
 
 
+def test_writes_bring_whole_chunks_where_reads_take_parts(tmp_path):
+    """Reads of 4 chunks of bytes / 4, writes of bytes / 2 to each of the 4 nodes; services of 0.5 s + 0.1 s/B."""
+    of_files = {
+        "d": [4] * 4,
+        "write_rate_per_s": [0.05, 0.0, 0.02, 0.04],
+        "nodes": [["n1", "n2", "n3", "n4"]] * 4,
+    }
+    planning = tables(tmp_path, **of_files)
+    assert replay_study(options(tmp_path / "out", planning, plan="none", requests=60_000), QUIET) == 0
+    found = rows(tmp_path / "out", "node").set_index("node_id")["utilisation"]
+    expected = 0.4 * 0.6 + 0.2 * 0.7 + 0.07 * 0.7 + 0.04 * 0.9
+    assert found.to_numpy() == pytest.approx([expected] * 4, rel=0.03)
+    [run] = replays(tmp_path / "out").to_dict("records")
+    assert run["max_load"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_chunks_that_a_node_serves_together_are_as_long_as_they_are(tmp_path):
+    """Both chunks of a file, of 2 or 4 B, on one node: each takes 0.2 s + 0.1 s/B and 0.3 s on average."""
+    both = tables(tmp_path) | {"max_chunks_per_node": 2, "cluster": ClusterOptions(), "method": ["max_ec"]}
+    nodes = pq.read_table(both["nodes"])
+    names = [name for name in nodes.column_names if not name.startswith("background")]
+    pq.write_table(nodes.select(names), both["nodes"])  # reads alone, hardly any of which wait
+    common = {"rate_scale": 0.01, "client_bandwidth_bytes_per_s": 8.0, "decode_s_per_byte": 0.25}
+    assert replay_study(options(tmp_path / "out", both, **common), QUIET) == 0
+    service = {4.0: 2 * (0.2 + 0.2 + 0.3), 8.0: 2 * (0.2 + 0.4 + 0.3)}
+    expected = {size: 0.05 + each + size / 8 + 0.25 * size for size, each in service.items()}
+    found = rows(tmp_path / "out", "file").set_index("file_id")
+    for name, size in zip([10, 11, 12, 13], [4.0, 8.0, 4.0, 8.0], strict=True):
+        row = found.loc[name]
+        error = row["std_s"] / np.sqrt(row["requests"])
+        assert row["mean_s"] == pytest.approx(expected[size], abs=5 * error + 0.01)
+
+
 def test_decoding_and_client_links_add_what_they_take(tmp_path):
     planning = tables(tmp_path)
     common = {"plan": "none", "requests": 2000}
