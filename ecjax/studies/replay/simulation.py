@@ -127,16 +127,18 @@ class Simulation:
         case, (_, rates, reads) = self.case, self.arriving
         others = rates[reads:]
         if case.reads is not None:
-            number, times = len(case.reads.times), case.reads.times / self.rate_scale
-            blocks = arrivals.of_trace(times, case.reads.files)
-            duration = float(times[-1])
+            times, files = case.reads.times, case.reads.files
             if case.reads.writes is not None:
+                # up to the last of them, be it a write: nodes and reads that still wait have those to do, too
                 written = case.reads.writes
-                writes = arrivals.of_trace(written.times / self.rate_scale, written.files + reads)
-                blocks = arrivals.merged(blocks, writes, 1 << 62)
-                number += len(written.times)
+                times = np.concatenate([times, written.times])
+                order = np.argsort(times, kind="stable")
+                times, files = times[order], np.concatenate([files, written.files + reads])[order]
                 # files that are written are the first of the others
                 others = np.where(np.arange(len(others)) < self.at.problem.files.count, 0.0, others)
+            number, times = len(times), times / self.rate_scale
+            blocks = arrivals.of_trace(times, files)
+            duration = float(times[-1])
         else:
             number = self.requests
             blocks = arrivals.poisson(rates[:reads], number, seed, case.factors, case.bursts)

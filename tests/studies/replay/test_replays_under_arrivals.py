@@ -69,6 +69,21 @@ def test_writes_of_a_log_come_as_often_as_it_has_them(tmp_path, write_rate, coun
     assert loads.to_numpy() == pytest.approx(0.2 * work / (times[-1] - times[0]), rel=1e-6)
 
 
+def _one_server(tmp_path, times, write, service):
+    """Options for a log of one file on one node whose services take always the same."""
+    log = {"request_id": np.arange(len(times)), "arrival_s": times, "file_id": ["a"] * len(times)}
+    log |= {"op": np.where(write, "write", "read"), "bytes": [4.0] * len(times)}
+    nodes = {"node_id": ["x"], "delta_s": [service], "psi_s": [0.0], "cost_per_chunk_dollars": [1.0]}
+    nodes |= {"delta_s_per_byte": [0.0], "psi_s_per_byte": [0.0]}
+    files = {"file_id": ["a"], "bytes": [4.0], "k": [1], "rate_per_s": [0.5], "write_rate_per_s": [0.1]}
+    files |= {"nodes": [["x"]]}
+    for name, table in (("log", log), ("nodes", nodes), ("files", files)):
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    tables = {name: str(tmp_path / f"{name}.parquet") for name in ("nodes", "files")}
+    options = {"trace": str(tmp_path / "log.parquet"), "service": ["deterministic"], "plan": "none"}
+    return options | {"planning": OptimizeOptions(**tables)}
+
+
 def test_writes_of_a_log_come_when_it_has_them(tmp_path):
     """Reads wait behind a burst of writes, in the replay and in the estimate beside it (one server, in order)."""
     service, burst = 0.25, 400.0
@@ -81,20 +96,22 @@ def test_writes_of_a_log_come_when_it_has_them(tmp_path):
     for number, now in enumerate(times):
         free = max(free, now) + service
         sojourn[number] = free - now
-    log = {"request_id": np.arange(len(times)), "arrival_s": times, "file_id": ["a"] * len(times)}
-    log |= {"op": np.where(write, "write", "read"), "bytes": [4.0] * len(times)}
-    nodes = {"node_id": ["x"], "delta_s": [service], "psi_s": [0.0], "cost_per_chunk_dollars": [1.0]}
-    nodes |= {"delta_s_per_byte": [0.0], "psi_s_per_byte": [0.0]}
-    files = {"file_id": ["a"], "bytes": [4.0], "k": [1], "rate_per_s": [0.5], "write_rate_per_s": [0.1]}
-    files |= {"nodes": [["x"]]}
-    for name, table in (("log", log), ("nodes", nodes), ("files", files)):
-        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
-    tables = {name: str(tmp_path / f"{name}.parquet") for name in ("nodes", "files")}
-    options = {"trace": str(tmp_path / "log.parquet"), "service": ["deterministic"], "plan": "none"}
-    _, code, row, _ = _replayed(tmp_path, planning=OptimizeOptions(**tables), **options)
+    options = _one_server(tmp_path, times, write, service)
+    _, code, row, _ = _replayed(tmp_path, **options)
     assert code == 0
     assert row["mean_s"] == pytest.approx(np.mean(sojourn[~write]), rel=1e-6)
     assert row["trace_estimated_mean_s"] == pytest.approx(np.mean(sojourn[~write]), rel=0.05)
+
+
+def test_writes_after_the_last_read_are_work_of_the_nodes(tmp_path):
+    """400 reads in 1000 s, then as long 1600 writes: a node is busy 0.25 s for each."""
+    times = np.concatenate([np.arange(400) * 2.5, 1000 + np.arange(1600) * 0.625])
+    options = _one_server(tmp_path, times, times >= 1000, 0.25)
+    _, code, row, _ = _replayed(tmp_path, **options)
+    assert code == 0
+    assert row["max_utilisation"] == pytest.approx(2000 * 0.25 / times[-1], rel=1e-3)
+    assert row["max_load"] == pytest.approx(row["max_utilisation"], rel=1e-3)
+    assert row["requests"] == 6 * 400 and row["mean_s"] == pytest.approx(0.25, rel=1e-9)
 
 
 def test_ends_of_a_coarse_clock_less_durations_are_spread(tmp_path):
