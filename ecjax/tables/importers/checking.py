@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.checks import allowed_numbers, allowed_range, out_of_range
+from ecjax.tables.committed import say_once
 from ecjax.tables.ids import canonical_ids, decoded, is_text, with_counted_nulls
+from ecjax.tables.importers.clock import LEAST_TIMES, clock_resolution
 from ecjax.tables.importers.trace import BATCH_ROWS
 from ecjax.tables.place import Place
 from ecjax.tables.rules import operations
@@ -93,6 +95,7 @@ class Checker:
             plain = next(name for name in times if name not in stamped)
             mixture = f"{stamped[0]} is {_type(first, stamped[0])} and {plain} is {_type(first, plain)}"
             raise place.error(f"{mixture}; allowed: all timestamps, or all seconds as numbers")
+        self._step_s = 0.0
         self._unit = max(
             (_unit(_type(first, name)) for name in stamped), key=list(_PER_SECOND).index, default=None
         )
@@ -154,14 +157,15 @@ class Checker:
         """The rows before the first mistake, if any, and that one; ``mistake`` is one of them."""
         while mistake.row:
             try:
-                return self._check(batch.slice(0, mistake.row), before), mistake
+                return self._check(batch.slice(0, mistake.row), before, self._step_s), mistake
             except RowError as earlier:
                 mistake = earlier
             except UserError:
                 break  # a column of words: its type is wrong in all rows
         return None, mistake
 
-    def _check(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
+    def _check(self, batch: pa.RecordBatch, before: int, step_s: float | None = None) -> pa.RecordBatch:
+        """The batch, whose arrivals have this step (s), by default what they tell themselves."""
         place = self._place(batch, before)
         for name in self._absent:
             filled = np.asarray(batch.column(name).is_valid())
@@ -169,8 +173,29 @@ class Checker:
                 message = "found a value after none in the rows before; allowed: values from the first rows on, or none"
                 raise place.error(message, column=name, row=int(np.argmax(filled)))
         arrays = {column.name: self._canonical(batch, column, place) for column in self.columns}
+        if {"arrival_s", "start_s"} <= set(arrays):
+            self._step_s = _step_of(arrays) if step_s is None else step_s
+            self._begin_no_earlier(arrays)
         _check_times(arrays, place)
         return pa.record_batch(arrays)
+
+    def _begin_no_earlier(self, arrays: dict[str, pa.Array]) -> None:
+        """Accesses that began before an arrival that was rounded up, by less than its step, begin when it arrived.
+
+        They end as much later, so that services are as long as they were; arrivals keep their clock and their order.
+        """
+        arrival, start = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", "start_s"))
+        early = (start < arrival) & (start > arrival - self._step_s * (1 - 1e-6))
+        if not early.any():
+            return
+        say_once(
+            f"{self._source}: accesses began before their arrivals, by less than the {self._step_s:g} s to which these "
+            "are rounded: they count as begun when they arrived, and are served as long as they were"
+        )
+        delay = pa.array(np.where(early, arrival - start, 0.0))
+        arrays["start_s"] = pc.if_else(pa.array(early), arrays["arrival_s"], arrays["start_s"])
+        if "finish_s" in arrays:
+            arrays["finish_s"] = pc.add(arrays["finish_s"], delay)
 
     def _canonical(self, batch: pa.RecordBatch, column: Column, place: BatchPlace) -> pa.Array:
         values = with_counted_nulls(pa.chunked_array([batch.column(column.name)]))
@@ -255,6 +280,14 @@ def _no_numbers(values: pa.ChunkedArray, column: Column, allowed: str, place: Ba
         except ValueError:
             return place.error(f"found {text!r}; allowed: {allowed}", column=column.name, row=row)
     return place.error(f"found type {values.type}; allowed: {allowed}", column=column.name)
+
+
+def _step_of(arrays: dict[str, pa.Array]) -> float:
+    """Step of the arrivals' clock, s; 0 where nothing began before it arrived, or few arrivals say nothing of it."""
+    arrival, start = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", "start_s"))
+    if not np.any(start < arrival) or len(np.unique(arrival)) < LEAST_TIMES:
+        return 0.0
+    return clock_resolution(arrival)
 
 
 def _check_times(arrays: dict[str, pa.Array], place: BatchPlace) -> None:

@@ -6,7 +6,7 @@ TIED = 0.01  # largest share of arrivals that tie by a clock that is not coarse
 _FINEST = 9
 _ROUNDINGS = 4
 _DOUBTFUL = 0.3
-_LEAST_TIMES = 16  # different ones, of which a common divisor says something
+LEAST_TIMES = 16  # different ones, of which a common divisor says something
 
 
 def clock_resolution(times: np.ndarray) -> float:
@@ -39,6 +39,6 @@ def common_step(ticks: np.ndarray) -> int:
         ticks: times, (n,) int64, in order.
     """
     different = 1 + np.count_nonzero(np.diff(ticks))
-    if different < _LEAST_TIMES or len(ticks) - different <= TIED * len(ticks):
+    if different < LEAST_TIMES or len(ticks) - different <= TIED * len(ticks):
         return 1
     return max(1, int(np.gcd.reduce(ticks)))

@@ -97,6 +97,25 @@ def test_times_below_others_by_rounding_are_equal_to_them(tmp_path):
         read(tmp_path, requests(start_s=[0.5, 0.5, 1.0 - 1e-12, 2.5]))
 
 
+def test_arrivals_rounded_above_the_begin_of_service(tmp_path):
+    """Arrivals in whole milliseconds, the nearest; services of 0.3 ms begin at once, by a finer clock."""
+    rng = np.random.default_rng(1)
+    exact = np.sort(rng.uniform(0, 1, 200))
+    columns = {"request_id": np.arange(200), "arrival_s": np.round(exact, 3), "start_s": exact}
+    columns |= {"finish_s": exact + 3e-4, "file_id": np.arange(200), "node_id": np.arange(200) % 7}
+    columns |= {"op": ["read"] * 200, "bytes": [5.0] * 200}
+    trace, found = read(tmp_path, requests(**columns))
+    arrival, start, finish = (found[name].to_numpy() for name in ("arrival_s", "start_s", "finish_s"))
+    assert trace.clock_resolution_s == 1e-3 and np.any(exact < columns["arrival_s"])
+    np.testing.assert_array_equal(arrival, columns["arrival_s"])
+    np.testing.assert_allclose(start, np.maximum(exact, arrival), rtol=1e-12)
+    np.testing.assert_allclose(finish - start, 3e-4, rtol=1e-9)
+    # of the same clock, or a whole step before, no rounding can be
+    for wrong in (np.round(exact, 3) - 1e-3, exact - 2e-3):
+        with pytest.raises(UserError, match="column start_s, row [01] .*allowed: at least arrival_s"):
+            read(tmp_path, requests(**columns | {"start_s": np.maximum(wrong, 0)}))
+
+
 WRONG = {
     "finish": (
         {"finish_s": [1.0, 1.0, 2.0, 2.25]},
