@@ -96,13 +96,13 @@ def timeline(arrival: np.ndarray, latency: np.ndarray, dimension: np.ndarray, le
 
 
 def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
-    """Delays of tasks by chunk size, and TOFEC's linear model of them (Fig. 6).
+    """Delays of tasks by class and chunk size, and TOFEC's linear model of them (Fig. 6).
 
     Args:
         classes: C of them.
         models: law of the tasks' delays of each.
     """
-    rows: dict[tuple[str, float], dict[str, float | str]] = {}
+    rows: Rows = []
     probability = (np.arange(_GRID) + 0.5) / _GRID
     for each, model in zip(classes, models, strict=True):
         sizes = each.bytes / np.arange(1, each.k_max + 1)
@@ -110,8 +110,9 @@ def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
         for size in sizes[::-1].tolist():
             shortest = quantile(model, size, probability * _SHORTEST)
             psi = fit.psi_s + fit.psi_s_per_byte * size
-            rows[each.op, size] = {
+            row = {
                 "quantity": "task",
+                "class": each.name,
                 "op": each.op,
                 "chunk_bytes": size,
                 "mean_s": mean_delay(model, size),
@@ -123,7 +124,8 @@ def delays(classes: list[RequestClass], models: list[DelayModel]) -> Rows:
                 "fit_mean_s": fit.delta_s + fit.delta_s_per_byte * size + psi,
                 "fit_std_s": psi,
             }
-    return list(rows.values())
+            rows.append(row)
+    return rows
 
 
 def _deviation(model: DelayModel, size: float, probability: np.ndarray) -> float:

@@ -31,6 +31,7 @@ from ecjax.studies.spine.run import Run
 WARM_UP = 0.05  # share of the requests: the proxy starts empty
 _SHORT = 10  # codes of several classes are searched on so many times fewer requests
 _LEAST = 5000  # requests, but no fewer than this
+_LEAST_EMPTY = 1e-6  # of 1 - sqrt(load): relaxation times are finite
 _GROWING = 5.0  # sqrt(N) requests still waiting at the last of N arrivals: more are no chance
 
 
@@ -80,6 +81,7 @@ class Replayed(NamedTuple):
     codes: Rows
     latencies: Rows
     timeline: Rows
+    task_s: float  # mean time that a task keeps a thread
     growing: bool  # whether requests came faster than they were served
     seconds: float  # that the replay took
 
@@ -197,6 +199,7 @@ def _replayed(workload: Workload, table: Strategy) -> Replayed:
         codes,
         rows.latencies(proxy.classes, class_of[first:], outcome.latency_s[first:]),
         timeline,
+        outcome.busy_s / outcome.tasks,
         waiting > _GROWING * math.sqrt(len(arrival)),
         stopwatch.own_s,
     )
@@ -207,7 +210,9 @@ def _results(item: Item, best: Replayed, case: Case, settings: Settings) -> dict
     proxy, point, _ = case
     capacity = item.prepared.capacity_per_s
     overloaded = capacity is not None and point.constant and point.rate_per_s > capacity
-    results = best.row | storage(proxy.classes, best.strategy, settings.dollars_per_byte)
+    stationary = point.constant and not (best.growing or overloaded)
+    results = best.row | {"relaxation_s": _relaxation_s(item, best, case) if stationary else None}
+    results |= storage(proxy.classes, best.strategy, settings.dollars_per_byte)
     results |= {
         "status": str(Status.NOT_STATIONARY if best.growing or overloaded else Status.OK),
         "solve_s": best.seconds,
@@ -220,6 +225,22 @@ def _results(item: Item, best: Replayed, case: Case, settings: Settings) -> dict
         by_class = {each.name: list(code) for each, code in zip(proxy.classes, codes, strict=True)}
         results |= common_code(codes) | {"params": item.run.params(codes_by_class=by_class)}
     return results
+
+
+def _relaxation_s(item: Item, best: Replayed, case: Case) -> float:
+    """How long the proxy remembers how it began, s: the relaxation time of an M/M/c queue of tasks (van Doorn).
+
+    It is m / (c (1 - sqrt(rho))^2) near saturation, and never less than the mean time m of a task.
+    """
+    proxy, point, _ = case
+    if item.prepared.capacity_per_s is not None:
+        rho = point.rate_per_s / item.prepared.capacity_per_s
+    elif item.choice.strategy in (STATIC, BEST_STATIC):
+        rho = best.row["utilisation"]
+    else:
+        rho = point.load  # threads that are idle are used, too
+    empty = max(1 - math.sqrt(rho), _LEAST_EMPTY)
+    return best.task_s * max(1.0, 1 / (proxy.threads * empty**2))
 
 
 def common_code(codes: tuple[Code, ...]) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """What ``ecjax adapt`` prints at its end: a line per point and strategy, and how much each strategy can serve."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ecjax.units import Unit, fitting_unit, plain
 
 _LATENCIES = {"mean_s": "mean", "p50_s": "p50", "p90_s": "p90", "p99_s": "p99", "std_s": "std"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
+_LASTING = 12  # relaxation times that a replay takes where its empty beginning counts for at most a twentieth
 _MOST_CODES = 5  # of static codes that are more, only (1, 1) is printed
 
 
@@ -30,6 +32,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     say(console, f"adapt: {len(runs)} runs{seeds} in {out}", "italic")
     if not every.empty:
         _show_replays(every, console)
+        _warn_of_short_replays(runs, console)
     print_errors(runs, console)
 
 
@@ -60,6 +63,25 @@ def _show_replays(every: pd.DataFrame, console: Console) -> None:
             console,
             f"{overloaded} of {len(shown)} lines are not stationary (*): requests come faster than the strategy can "
             "serve them, all the time or at the end, and latencies depend on how long that lasts.",
+            "yellow",
+        )
+
+
+def _warn_of_short_replays(runs: pd.DataFrame, console: Console) -> None:
+    """Say which replays are too short to be stationary.
+
+    What is counted, after a warm-up w of the time T, has the deviation at its beginning for a relaxation time tau:
+    exp(-w T / tau) tau / (T (1 - w)) of it are in the mean, a twentieth at T = 12 tau and w = 0.05.
+    """
+    ended = runs[runs["relaxation_s"].notna()]
+    needed = _LASTING * ended["relaxation_s"] * ended["rate_per_s"]
+    short = needed[ended["requests"] < needed]
+    if len(short):
+        digit = 10 ** math.floor(math.log10(short.max()))
+        say(
+            console,
+            f"{len(short)} of {len(runs)} runs are too short to be stationary: the proxy begins empty, and latencies "
+            f"are also of that beginning; requests={math.ceil(short.max() / digit) * digit:.0f} would do.",
             "yellow",
         )
 

@@ -32,6 +32,12 @@ TABLES = job_tables(
         Column("std_ci_s", FLOAT, "s", "half width of its 95 % interval"),
         Column("envelope", STRING, "", "JSON, best_static: least p50_s, p90_s, p99_s of a code, with n, k"),
         Column("utilisation", FLOAT, "", "share of time that threads were busy"),
+        Column(
+            "relaxation_s",
+            FLOAT,
+            "s",
+            "about how long the proxy remembers that it began empty; null: rates vary, or it is overloaded",
+        ),
         Column("tasks_per_request", FLOAT, "", "tasks that were started, per request"),
         Column("mean_n", FLOAT, "", "mean n over requests"),
         Column("mean_k", FLOAT, "", "mean k over requests"),
@@ -95,6 +101,7 @@ TABLES = job_tables(
     ),
     delays=(
         Column("quantity", STRING, "", "task: from when a connection begins with it to its last byte"),
+        Column("class", STRING, "", "class of requests"),
         Column("op", STRING, "", "read or write"),
         Column("chunk_bytes", FLOAT, "B", "size of the task's chunk"),
         Column("mean_s", FLOAT, "s", "mean of the law"),

@@ -329,8 +329,8 @@ def test_strips_that_no_column_holds(k_max, strips):
 
 def test_delays_by_chunk_size():
     law = BUILT_IN["shifted_lognormal"]
-    rows = pd.DataFrame(delays([READS, READS._replace(name="again")], [law, law]))
-    assert_allclose(rows["chunk_bytes"], 3e6 / np.arange(6, 0, -1))  # equal sizes of two classes once
+    rows = pd.DataFrame(delays([READS], [law]))
+    assert_allclose(rows["chunk_bytes"], 3e6 / np.arange(6, 0, -1))
     shift, scale = 0.049 + 0.0242 * 3, 0.0213 + 0.00439 * 3
     right = stats.lognorm(1.33, loc=shift, scale=scale)
     last = rows.iloc[-1]
@@ -341,6 +341,35 @@ def test_delays_by_chunk_size():
     exact = pd.DataFrame(delays([READS], [BUILT_IN["shifted_exp"]]))
     assert_allclose(exact["fit_mean_s"], exact["mean_s"])
     assert_allclose(exact["std_s"], exact["fit_std_s"])
+
+
+def test_classes_with_equal_chunk_sizes_have_rows_of_their_own():
+    """Their laws may differ: reads of one kind are slower than those of the other."""
+    fast = BUILT_IN["shifted_exp"]
+    slow = fast._replace(shift_s=fast.shift_s + 1.0)
+    classes = [READS, READS._replace(name="slow"), READS._replace(name="long", k_max=2)]
+    rows = pd.DataFrame(delays(classes, [fast, slow, fast])).set_index(["class", "chunk_bytes"])
+    assert list(rows.groupby(level=0, sort=False).size()) == [6, 6, 2]
+    both = rows["mean_s"].unstack(level=0)
+    assert_allclose(both["slow"] - both[READS.name], 1.0)
+    assert_allclose(both["long"].dropna(), both[READS.name].loc[[1.5e6, 3e6]])
+
+
+def test_replays_too_short_to_be_stationary_are_said(tmp_path):
+    """10,000 requests meet 10,000 threads of which none is busy: on average half of what is right is."""
+    common = {"threads": 10_000, "load": [0.9], "strategy": ["static"], "capacity": False, "figures": []}
+
+    def said(requests, name):
+        text = StringIO()
+        given = AdaptOptions(**common, requests=requests, out=str(tmp_path / name))
+        assert adapt_study(given, Console(file=text, width=300)) == 0
+        return text.getvalue(), read_results(tmp_path / name, "runs").iloc[0]
+
+    words, row = said(10_000, "short")
+    assert "1 of 1 runs are too short to be stationary" in words and "requests=200000 would do" in words
+    assert_allclose(row["relaxation_s"], 10_000 * 0.9 / row["rate_per_s"], rtol=0.03)  # the mean of a task
+    assert row["utilisation"] < 0.8
+    assert "too short" not in said(150_000, "long")[0]
 
 
 def test_halves_add_up_over_seeds():

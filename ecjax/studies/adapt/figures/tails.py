@@ -65,7 +65,7 @@ def task_delays(out: Path, runs: pd.DataFrame) -> Figure | None:
         None where no run ended.
     """
     table = read_results(out, "delays").merge(runs[["run_id", "delays"]], on="run_id")
-    table = table.drop_duplicates(["delays", "op", "chunk_bytes"])
+    table = table.drop_duplicates(["delays", "class", "chunk_bytes"])
     if table.empty:
         return None
     laws = list(dict.fromkeys(table["delays"]))
@@ -73,9 +73,8 @@ def task_delays(out: Path, runs: pd.DataFrame) -> Figure | None:
     figure, panels = grid(2 * len(shown), 4.8, 3.8, columns=2)
     for row, law in enumerate(shown):
         tail, moments = panels[2 * row : 2 * row + 2]
-        part = table[(table["delays"] == law) & (table["op"] == table["op"].iloc[0])].sort_values(
-            "chunk_bytes"
-        )
+        part = table[table["delays"] == law]
+        part = part[part["class"] == part["class"].iloc[0]].sort_values("chunk_bytes")
         for place, size in enumerate(part.to_dict("records")[:_MOST_LINES]):
             label = f"{size['chunk_bytes'] / 1e6:.3g} MB"
             _line(tail, [size[column] for column in _BEYOND], None, place, label)
