@@ -3,13 +3,13 @@
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from plain_proxy import simulate
 from scipy import special
 
 from ecjax.adaptation.proxy import EMPIRICAL, EXPONENTIAL, IDLE, LOGNORMAL, Strategy, Tasks
 from ecjax.adaptation.replay import PURPOSE, replay
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 
@@ -32,7 +32,7 @@ class Case(NamedTuple):
         )
 
 
-@numba.njit
+@njit()
 def numbers(start, request, place):
     """The uniform, exponential and normal number of a task (from 1) of a request; 0 is what its tasks share."""
     state = draws.task_state(streams.stream(start, request), place)

@@ -2,7 +2,6 @@
 
 import itertools
 
-import numba
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from ecjax.coflow.bits import lowest
 from ecjax.coflow.open_shop import exchange_neighbours, sum_of_ends
+from ecjax.machine_code import njit
 
 
 def ends(load, order):
@@ -42,7 +42,7 @@ def test_no_exchange_of_neighbours_is_left_that_helps(seed, coflows, ports):
 
 
 def test_lowest_bit():
-    @numba.njit
+    @njit()
     def places(words, found):
         for i in range(len(words)):
             found[i] = lowest(words[i])

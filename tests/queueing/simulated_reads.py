@@ -1,13 +1,14 @@
 """A plain simulator of reads from several nodes at once, written for the tests of the estimate only.
 
-Requests come one by one; every node is a finish time. Nothing of the package is used.
+Requests come one by one; every node is a finish time. Nothing of the package is used but what keeps machine code.
 """
 
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+
+from ecjax.machine_code import njit
 
 KINDS = {"deterministic": 0, "exponential": 1, "gamma": 2, "lognormal": 3, "weibull": 4, "empirical": 5}
 
@@ -64,7 +65,7 @@ def summary(latency: np.ndarray, levels=(0.5, 0.9, 0.99, 0.999), batches: int = 
     return values, 2.09 * each.std(axis=1, ddof=1) / math.sqrt(batches) / values
 
 
-@numba.njit(cache=True)
+@njit()
 def _unit(kind, parameter, samples):
     if kind == 0:
         return 1.0
@@ -79,7 +80,7 @@ def _unit(kind, parameter, samples):
     return samples[np.random.randint(len(samples))]
 
 
-@numba.njit(cache=True)
+@njit()
 def _run(
     seed,
     file,

@@ -1,11 +1,11 @@
 """Service times of every law against its SciPy distribution; sizes; several chunks together."""
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 from systems import law_table
 
+from ecjax.machine_code import njit
 from ecjax.simulation import laws
 from ecjax.streams import streams
 
@@ -13,7 +13,7 @@ COUNT = 100_000
 LEAST = 1e-4  # p-value; seeds are fixed
 
 
-@numba.njit
+@njit()
 def draw(table, samples, law, chunk_bytes, chunks, count):
     found = np.empty(count)
     start = streams.key(17, streams.SERVICE)

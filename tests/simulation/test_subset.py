@@ -2,13 +2,13 @@
 
 from itertools import permutations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ecjax.machine_code import njit
 from ecjax.simulation import subset
 from ecjax.simulation.system import UNIT, whole_units
 from ecjax.streams import streams
@@ -17,7 +17,7 @@ COUNT = 100_000
 LEAST = 1e-4  # p-value; seeds are fixed
 
 
-@numba.njit
+@njit()
 def draws(units, begin, end, count):
     """(count, n) whether each entry was drawn, and (count,) how many."""
     found, taken = np.zeros((count, end - begin), np.bool_), np.zeros(count, np.int64)
@@ -30,7 +30,7 @@ def draws(units, begin, end, count):
     return found, taken
 
 
-@numba.njit
+@njit()
 def orders(size, count):
     found = np.empty((count, size), np.int64)
     start = streams.key(29, streams.DISPATCH)

@@ -1,17 +1,17 @@
 """Random numbers by counter: the reference generator, uniformity, independence of neighbours, laws against SciPy."""
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 
 COUNT = 200_000
 LEAST = 1e-4  # p-value; seeds are fixed
 
 
-@numba.njit
+@njit()
 def uniforms(start, count, stride, advances):
     """Uniform numbers of counters 0, stride, ...; after so many advances."""
     found = np.empty(count)
@@ -23,7 +23,7 @@ def uniforms(start, count, stride, advances):
     return found
 
 
-@numba.njit
+@njit()
 def draws(start, count, law, shape):
     found = np.empty(count)
     for i in range(count):

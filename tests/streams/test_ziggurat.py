@@ -1,17 +1,17 @@
 """Ziggurat draws against the laws they promise, far into the tails."""
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 
+from ecjax.machine_code import njit
 from ecjax.streams import streams
 from ecjax.streams import ziggurat as draws
 
 COUNT = 1_000_000
 
 
-@numba.njit
+@njit()
 def drawn(start, requests, places):
     exponential, normal = np.empty(requests * places), np.empty(requests * places)
     for i in range(requests):
