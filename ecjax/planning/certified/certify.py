@@ -15,6 +15,7 @@ from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
 from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.certified.solvers import Device, HostSolver, Solver
+from ecjax.planning.certified.splits import Split
 from ecjax.planning.certified.waits import best_z
 
 _START_SWEEPS = 6
@@ -58,6 +59,7 @@ class Certificate:
         np.ndarray, np.ndarray
     ]  # rows and nodes where one chunk more may help, best first; few or none
     placements: np.ndarray  # (C, R, m) bool, others to try; none where rows are many
+    split: Split | None = None  # a better plan, in which reads of some rows are shared out
 
     @property
     def hot(self) -> np.ndarray:
@@ -91,11 +93,12 @@ def certify(
     if start is None and branches_first(service, rows, partial(passes.share_out_bins, least=1)):
         return _of_few_rows(passes, settings)
     known: one_size_plan.Plan | None = None
+    split: Split | None = None
     least = -np.inf
     if has_one_size(service, rows):
-        known, least, turns = _one_size(passes, settings, start, solver or HostSolver())
+        known, least, turns, split = _one_size(passes, settings, start, solver or HostSolver())
         if known.objective <= least + settings.gap * abs(least) or not few_rows(service, rows):
-            return _certificate(passes, settings, *known, least, turns)
+            return _certificate(passes, settings, *known, least, turns, None, split)
         # of few rows mixtures of choices may be far below any choice: those are proved as of several sizes
         start = None
     # passes get dearer and more with the nodes
@@ -163,7 +166,7 @@ def certify(
             partial(passes.share_out_bins, least=1),
         )
         value, placements = max(value, by_sets.bound), by_sets.placements
-    return _certificate(passes, settings, kinds, z, objective, value, count, placements)
+    return _certificate(passes, settings, kinds, z, objective, value, count, placements, split)
 
 
 def _of_few_rows(passes: Passes, settings: Settings) -> Certificate:
@@ -185,15 +188,18 @@ def _of_few_rows(passes: Passes, settings: Settings) -> Certificate:
 
 def _one_size(
     passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver
-) -> tuple[one_size_plan.Plan, float, int]:
-    """A plan of files with one chunk size, a lower bound (s) on all, and the passes that they took."""
+) -> tuple[one_size_plan.Plan, float, int, Split | None]:
+    """A plan of files with one chunk size, a lower bound (s) on all, the passes that they took, and a split plan.
+
+    There is a split plan where the other one leaves a gap.
+    """
     tried: list[one_size_plan.Plan] = []
     try:
         bins = Bins(passes, 0.2 * settings.gap, solver)
         if start is not None:
             tried, plan, bound = one_size_plan.placed_anew(bins, start, settings.gap, settings.seed)
             if plan is not None:
-                return plan, bound, len(tried)
+                return plan, bound, len(tried), None
         relaxation, bound, turns = one_size_plan.prove(bins, settings.gap, settings.passes)
     finally:
         solver.leave()
@@ -201,9 +207,12 @@ def _one_size(
     for earlier in tried:
         # what its own loads could not prove of the earlier plan
         if earlier.objective <= target:
-            return earlier, bound, turns
+            return earlier, bound, turns, None
     plan = one_size_plan.round_off(bins, relaxation, target, 1e-3 * settings.gap, settings.seed)
-    return plan, bound, turns
+    split = None
+    if plan.objective > target and plan.kinds.size <= _MOST_SPARE:
+        split = one_size_plan.split_off(bins, relaxation, plan, target, settings.seed)
+    return plan, bound, turns, split
 
 
 def _placed_anew(
@@ -242,9 +251,10 @@ def _certificate(
     bound: float,
     count: int,
     placements: np.ndarray | None = None,
+    split: Split | None = None,
 ) -> Certificate:
     spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
+    if split is None and objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
         spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
     others = np.zeros((0, *kinds.shape), bool) if placements is None else placements
-    return Certificate(kinds, z, bound, count, spare, others)
+    return Certificate(kinds, z, bound, count, spare, others, split)

@@ -127,8 +127,8 @@ def finished(
 ) -> Solution:
     """The plan of a certificate, evaluated with true sizes.
 
-    Where its gap is not closed, reads are rescheduled over the chunks that rows have beyond k, and over spare ones; and
-    other placements are tried, if it has any.
+    It is the split one, if there is one. Else, where the gap is not closed, reads are rescheduled over the chunks that
+    rows have beyond k, and over spare ones. Other placements are tried, if it has any.
 
     Args:
         problem: the problem.
@@ -145,9 +145,12 @@ def finished(
     evaluation = evaluate_whole(problem, certificate.kinds, theta)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
-    cold = not proven and np.any(certificate.kinds == COLD)
-    tries = [0] if cold else []
+    tries = [0] if not proven and np.any(certificate.kinds == COLD) else []
     tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
+    if certificate.split is not None:
+        # flows between nodes have done already what rescheduling does
+        tries, (probabilities, stored, _) = [], certificate.split
+        evaluation = EVALUATE(problem, probabilities, stored, price)
     placed = stored
     for count in dict.fromkeys(tries):
         more = placed.copy()

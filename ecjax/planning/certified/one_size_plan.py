@@ -12,6 +12,7 @@ from ecjax.planning.certified.exchange import exchange
 from ecjax.planning.certified.relax import full_price, loads_of
 from ecjax.planning.certified.rounding import keeps_capacity, worth
 from ecjax.planning.certified.smooth import Bins, Relaxation
+from ecjax.planning.certified.splits import Split, split, whole
 from ecjax.planning.certified.trades import takers, trade
 from ecjax.planning.smoothed import latency
 
@@ -26,6 +27,9 @@ _TRIALS = 120_000  # of those, times nodes, in a round
 _TRIALS_A_ROUND = (2000, 10_000)
 _MOST_ROUNDS = 20
 _PROMISE = 10.0  # of the relative gain that ends sweeps: what all nodes' trades have to promise
+_SPLITS, _MOST_SPLITS = 50_000, 8  # rows times nodes of the roundings that are split, of each kind
+_SHIFTS = 1 << 20
+_ROUGH, _FINE = 0.03, 0.001  # of the gap: what flows of a round have to close
 _WORTHWHILE = 0.02  # of the gap, which two rounds have to close for others to follow
 
 
@@ -138,6 +142,39 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
     return best
 
 
+def split_off(bins: Bins, relaxation: Relaxation, plan: Plan, target: float, seed: int) -> Split:
+    """Reads of some rows shared out, where whole choices leave a gap: the best of some roundings.
+
+    The roundings keep to choices that cost least at the prices, as best responses do not: flows even out the loads.
+
+    Args:
+        bins: of the rows.
+        relaxation: what to round.
+        plan: whole choices, to begin with.
+        target: s, an objective that is good enough.
+        seed: of further roundings.
+    """
+    passes, z = bins.passes, relaxation.z
+    best = split(passes, whole(plan.kinds), z, target, _ROUGH)
+    if not keeps_capacity(passes, plan.kinds):
+        best = best._replace(objective=np.inf)  # any other is better
+    random = np.random.default_rng(seed)
+    for turn in range(2 * int(np.clip(_SPLITS // plan.kinds.size, 1, _MOST_SPLITS))):
+        if best.objective <= target:
+            break
+        if turn % 2 == 0:
+            if bins.fine.collapsed.alike:
+                kinds = _rounded(bins, relaxation, int(random.integers(_SHIFTS)) if turn else 0)
+            else:
+                kinds = _spread(bins, relaxation, random if turn else None)
+        else:
+            _polish(bins, kinds, target, _ROUGH)
+        if keeps_capacity(passes, kinds):
+            other = split(passes, whole(kinds), z, target, _ROUGH)
+            best = min(best, other, key=lambda each: each.objective)
+    return split(passes, best, z, target, _FINE) if best.objective > target else best
+
+
 def respond(
     bins: Bins, kinds: np.ndarray, tol: float, random: np.random.Generator, which: np.ndarray | None = None
 ) -> Plan:
@@ -236,7 +273,7 @@ def _spread(bins: Bins, relaxation: Relaxation, random: np.random.Generator | No
     return kinds
 
 
-def _rounded(bins: Bins, relaxation: Relaxation) -> np.ndarray:
+def _rounded(bins: Bins, relaxation: Relaxation, shift: int = 0) -> np.ndarray:
     passes, collapsed = bins.passes, bins.fine.collapsed
     rows = passes.rows
     order = bins.sites[0]
@@ -244,6 +281,7 @@ def _rounded(bins: Bins, relaxation: Relaxation) -> np.ndarray:
     # exactly k at the end
     sums *= (bins.fine.rows.hot / sums[:, -1])[:, None]
     kinds = np.zeros((rows.number, len(order)), np.int8)
+    rank = collapsed.rank + shift
 
     def part(first: int, last: int) -> None:
         systematic.place(
@@ -251,7 +289,7 @@ def _rounded(bins: Bins, relaxation: Relaxation) -> np.ndarray:
             last,
             rows,
             collapsed.of_row,
-            collapsed.rank,
+            rank,
             sums,
             order,
             relaxation.prices.chunk,
