@@ -3,7 +3,7 @@
 Where all chunks have one size the latency depends on the loads of the nodes only, so that a plan with the loads of the
 relaxation costs no more than that and the chunks which its splits need; of m nodes fewer than m splits reach any loads
 that the rows allow. Reads flow between two nodes at a time, from those where they are dear to where they are cheap: to
-a chunk that the row has already, where that is as good, else to a new one.
+a chunk that the row has already, where that is as good, else to a new one, for which one that serves nothing goes.
 """
 
 from typing import NamedTuple
@@ -70,6 +70,7 @@ def split(passes: Passes, start: Split, z: float, target: float, worthwhile: flo
         if least <= 0:
             break
         dollars += _flow(service, rows, rate, share, stored, held, loads, chunks, z, least / len(loads), most)
+        dollars -= _save(rows, share, stored, held, chunks)
         z = best_z(service, loads[:, None])
         reached = objective()
         if not before - reached > least:
@@ -115,6 +116,9 @@ def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, mos
     m = len(loads)
     slope, value, bend = np.empty(m), np.empty(m), np.empty(m)
     here = np.empty(len(rate), np.int64)
+    idle = np.empty(len(rate), np.int64)
+    for i in range(len(rate)):
+        idle[i] = _dearest_idle(rows, share, stored, i)
     for j in range(m):
         _look(service, j, loads, z, value, slope, bend)
     dollars = 0.0
@@ -154,7 +158,7 @@ def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, mos
                         cost = _toll(rows, i, a, b) * moved / rate[i]
                         if best - cost <= gain:
                             continue
-                        cost += _price(rows, stored, held, chunks, i, b)
+                        cost += _price(rows, stored, held, chunks, i, b, idle[i])
                         if best - cost <= gain:
                             continue
                         got = best - cost
@@ -170,10 +174,10 @@ def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, mos
         share[row, source] = share[row, source] - part if part < share[row, source] else 0.0
         share[row, target] = min(share[row, target] + part, 1.0)
         if not stored[row, target]:
-            stored[row, target] = True
-            chunks[target] += rows.chunks[row]
-            if rows.per_site > 0:
-                held[row, rows.site[target]] += 1
+            _keep(rows, stored, held, chunks, row, target, True)
+            if idle[row] >= 0:
+                _keep(rows, stored, held, chunks, row, idle[row], False)
+        idle[row] = _dearest_idle(rows, share, stored, row)
         loads[source] = max(loads[source] - amount, 0.0)
         loads[target] += amount
         dollars += paid
@@ -217,8 +221,10 @@ def _ideal(service, a, b, loads, z):
 
 
 @njit(inner=True)
-def _price(rows, stored, held, chunks, i, b):
-    """What a chunk of row i at node b costs, s: nothing if it is there; infinite where it may not be."""
+def _price(rows, stored, held, chunks, i, b, idle):
+    """What a chunk of row i at node b costs, s, instead of one that serves nothing, if there is one; infinite where it
+    may not be, nothing if it is there.
+    """
     if stored[i, b]:
         return 0.0
     if len(rows.allowed) and not rows.allowed[i, b]:
@@ -226,8 +232,61 @@ def _price(rows, stored, held, chunks, i, b):
     if chunks[b] + rows.chunks[i] > rows.capacity[b]:
         return np.inf
     if rows.per_site > 0 and held[i, rows.site[b]] >= rows.per_site:
-        return np.inf
-    return _dollars(rows, i, b)[0]
+        if idle < 0 or rows.site[idle] != rows.site[b]:
+            return np.inf
+    saved = 0.0 if idle < 0 else _dollars(rows, i, idle)[0]
+    return _dollars(rows, i, b)[0] - saved
+
+
+@njit(inner=True)
+def _dearest_idle(rows, share, stored, i):
+    """The node with the dearest of the chunks of row i that serve nothing; -1: there is none."""
+    best, most = -1, -np.inf
+    for j in range(stored.shape[1]):
+        if stored[i, j] and share[i, j] <= 0:
+            dollars = _dollars(rows, i, j)[0]
+            if dollars > most:
+                best, most = j, dollars
+    return best
+
+
+@njit(inner=True)
+def _keep(rows, stored, held, chunks, i, j, there):
+    stored[i, j] = there
+    sign = 1 if there else -1
+    chunks[j] += sign * rows.chunks[i]
+    if rows.per_site > 0:
+        held[i, rows.site[j]] += sign
+
+
+@njit()
+def _save(rows, share, stored, held, chunks):
+    """Chunks that serve nothing go where they cost least, or, where no floor asks for them, away; returns what that
+    saves, s.
+    """
+    m = stored.shape[1]
+    saved = 0.0
+    for i in range(stored.shape[0]):
+        spare = stored[i].sum() - max(rows.length[i], rows.hot[i])
+        for _ in range(m):
+            idle = _dearest_idle(rows, share, stored, i)
+            if idle < 0:
+                break
+            least, to = 0.0, -1
+            if spare <= 0:
+                for j in range(m):
+                    price = np.inf if stored[i, j] else _price(rows, stored, held, chunks, i, j, idle)
+                    if price < least:
+                        least, to = price, j
+                if to < 0:
+                    break  # nor may one that is cheaper
+                _keep(rows, stored, held, chunks, i, to, True)
+                saved -= least
+            else:
+                spare -= 1
+                saved += _dollars(rows, i, idle)[0]
+            _keep(rows, stored, held, chunks, i, idle, False)
+    return saved
 
 
 @njit(inner=True)

@@ -1,4 +1,4 @@
-"""Reads shared out over more nodes than k: flows keep all limits, gain, and end where loads are the best."""
+"""Reads shared out over more nodes than k: flows keep all limits, gain, and end where descents do."""
 
 import jax
 import numpy as np
@@ -39,8 +39,8 @@ def _random_choices(random, problem, sites=None, per_site=0):
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["plain", "sites", "mask", "capacity", "charges"]))
 def test_flows_keep_limits_and_gain(seed, kind):
     random = np.random.default_rng(seed)
-    problem = untuned(seed % 1000, 20, float(random.uniform(0.3, 0.9)), nodes=8).problem()
-    sites = np.arange(8) % 4 if kind == "sites" else None
+    problem = untuned(seed % 1000, 20, float(random.uniform(0.3, 0.9)), nodes=10).problem()
+    sites = np.arange(10) % 5 if kind == "sites" else None
     kinds = _random_choices(random, problem, sites, 3)
     limits = {}
     if kind == "sites":
@@ -48,7 +48,7 @@ def test_flows_keep_limits_and_gain(seed, kind):
     if kind == "mask":
         limits = {"allowed": (kinds > 0) | (random.random(kinds.shape) < 0.3)}
     if kind == "capacity":
-        limits = {"capacity": (kinds > 0).sum(axis=0) + random.integers(0, 2, 8)}
+        limits = {"capacity": (kinds > 0).sum(axis=0) + random.integers(0, 2, 10)}
     if kind == "charges":
         limits = {
             "surcharge": random.uniform(0, 3, kinds.shape),
@@ -63,9 +63,14 @@ def test_flows_keep_limits_and_gain(seed, kind):
     np.testing.assert_allclose(share.sum(axis=1), np.asarray(problem.k), rtol=0, atol=1e-12)
     assert share.min() >= 0 and share.max() <= 1
     assert np.all(stored | (share == 0))
-    assert np.all(stored >= (kinds > 0)), "chunks stay where they are"
+    length = np.asarray(problem.floor)
+    assert np.all(stored.sum(axis=1) >= length)
+    idle = (stored & (share == 0)).sum(axis=1)
+    assert np.all((idle == 0) | (stored.sum(axis=1) == length)), (
+        "chunks that serve nothing are those of the floor"
+    )
     if kind == "sites":
-        assert all(stored[:, sites == site].sum(axis=1).max() <= 3 for site in range(4))
+        assert all(stored[:, sites == site].sum(axis=1).max() <= 3 for site in range(5))
     if kind == "mask":
         assert not np.any(stored & ~limits["allowed"])
     if kind == "capacity":
@@ -77,23 +82,21 @@ def test_flows_keep_limits_and_gain(seed, kind):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_flows_over_fixed_chunks_end_where_a_descent_ends(seed):
+def test_no_descent_over_the_same_chunks_ends_lower(seed):
     random = np.random.default_rng(seed)
-    problem = untuned(seed, 40, 0.5, nodes=8).problem()
+    problem = untuned(seed, 40, 0.5, nodes=10).problem()
     kinds = _random_choices(random, problem)
     problem = limited(problem, allowed=kinds > 0)  # no other chunks: a convex problem
     passes = passes_of(problem, THETA)
     flowed = split(passes, whole(kinds), 0.1, 0.0, 1e-5)
-    start = flowed.probabilities if seed == 1 else (kinds == 2).astype(float)
-    descent = reschedule(problem, start, kinds > 0, Stopping(eps=1e-10, max_iterations=3000))
-    least = float(EVALUATE(problem, descent.point, kinds > 0, THETA).objective)
-    assert flowed.objective == pytest.approx(least, rel=2e-4)
+    for start in flowed.probabilities, (kinds == 2).astype(float):
+        descent = reschedule(problem, start, kinds > 0, Stopping(eps=1e-10, max_iterations=1000))
+        least = float(EVALUATE(problem, descent.point, kinds > 0, THETA).objective)
+        assert flowed.objective <= (1 + 2e-4) * least
 
 
 # whole choices overload nodes, or are 10 to 30 % above the bound
-@pytest.mark.parametrize(
-    ("nodes", "files", "seed", "gap"), [(12, 60, 1, 3e-3), (12, 60, 3, 3e-3), (12, 1000, 1, 5e-4)]
-)
+@pytest.mark.parametrize(("nodes", "files", "seed", "gap"), [(12, 60, 1, 1e-3), (12, 1000, 1, 3e-4)])
 def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, gap):
     case = untuned(seed, files, 0.95, nodes=nodes)
     problem = case.problem()
