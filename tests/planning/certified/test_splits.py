@@ -107,3 +107,30 @@ def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, ga
     assert float(evaluation.objective) > 1.1 * bounds[0]
     assert float(plans.evaluation.objective[0]) <= (1 + gap) * bounds[0]
     check(case, problem, THETA, jax.tree.map(lambda leaf: np.asarray(leaf)[0], plans))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("nodes", "files", "load", "racks"),
+    [
+        (12, 60, 0.95, 0),
+        (12, 150, 0.95, 0),
+        (12, 1000, 0.95, 0),
+        (30, 300, 0.95, 8),
+        (30, 1000, 0.9, 8),
+        (100, 1000, 0.95, 20),
+        (100, 3000, 0.8, 0),
+    ],
+)
+def test_gaps_of_problems_that_nobody_tuned_for(nodes, files, load, racks):
+    gaps = []
+    for seed in (1, 2, 3):
+        case = untuned(seed, files, load, nodes=nodes)
+        problem = case.problem()
+        if racks:
+            problem = limited(problem, site=np.arange(nodes) % racks, per_site=max(1, -(-12 // racks)))
+        plans, bounds, _ = plan_lanes(problem, np.array([THETA]), np.ones(1), np.ones(1), Settings())
+        check(case, problem, THETA, jax.tree.map(lambda leaf: np.asarray(leaf)[0], plans))
+        gaps.append(float(plans.evaluation.objective[0]) / bounds[0] - 1)
+    assert max(gaps) <= 2.2e-3
+    assert sorted(gaps)[0] <= 1.1e-3
