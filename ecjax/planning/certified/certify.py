@@ -212,6 +212,12 @@ def _one_size(
     split = None
     if plan.objective > target and plan.kinds.size <= _MOST_SPARE:
         split = one_size_plan.split_off(bins, relaxation, plan, target, settings.seed)
+        # an earlier plan stays that is hardly worse: moving chunks gains nothing
+        enough = min(plan.objective, split.objective) + settings.gap * abs(bound)
+        for earlier in tried:
+            same = one_size_plan.shared_out(bins, relaxation, earlier, target)
+            if same.objective <= enough:
+                return earlier, bound, turns, same
     return plan, bound, turns, split
 
 

@@ -142,6 +142,11 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
     return best
 
 
+def shared_out(bins: Bins, relaxation: Relaxation, plan: Plan, target: float) -> Split:
+    """A plan whose reads flow to other nodes while that closes the gap to the target, s."""
+    return split(bins.passes, whole(plan.kinds), relaxation.z, target, _FINE)
+
+
 def split_off(bins: Bins, relaxation: Relaxation, plan: Plan, target: float, seed: int) -> Split:
     """Reads of some rows shared out, where whole choices leave a gap: the best of some roundings.
 

@@ -214,7 +214,7 @@ def objective_at(case, kinds, z) -> float:
 
 
 def test_an_earlier_plan_that_is_good_enough_stays():
-    problem = untuned(8, 300, 0.6).problem()
+    problem = untuned(1, 300, 0.6).problem()
     bins = Bins(passes_of(problem, THETA))
     relaxation, bound, _ = prove(bins, 1e-4, 400)
     plan = round_off(bins, relaxation, bound * (1 + 1e-4), 1e-7, 0)

@@ -109,6 +109,20 @@ def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, ga
     check(case, problem, THETA, jax.tree.map(lambda leaf: np.asarray(leaf)[0], plans))
 
 
+def test_an_earlier_split_plan_stays():
+    problem = untuned(1, 60, 0.95).problem()
+    passes = passes_of(problem, THETA)
+    first = certify(passes, Settings()).split
+    # the most read chunks of each row, and the others as cold ones
+    rank = np.argsort(np.argsort(-first.probabilities - 0.5 * first.stored, axis=1, kind="stable"), axis=1)
+    k, floor = (np.asarray(values)[:, None] for values in (problem.k, problem.floor))
+    start = np.where(rank < k, 2, np.where(rank < floor, 1, 0)).astype(np.int8)
+    again = certify(passes, Settings(), start)
+    assert again.split.objective <= first.objective * (1 + 2e-4)
+    moved = again.split.stored & ~first.stored
+    assert moved.sum() <= 0.05 * first.stored.sum()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("nodes", "files", "load", "racks"),
