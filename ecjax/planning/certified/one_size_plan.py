@@ -20,7 +20,8 @@ _MOST_BASINS = 4  # times that the search for z may meet a better region
 _SWEEPS = 12
 _SHORT_SWEEPS = 3  # over the busiest rows only
 _BUSIEST = 0.1
-_ROUNDINGS = 3  # tries, on problems of up to _FEW rows times nodes
+_ROUNDINGS, _HOPELESS = 8, 3  # tries, on problems of up to _FEW rows times nodes; where none comes near
+_NEAR = 1e-3  # relative, of a target
 _FEW = 200_000
 _TOGETHER = 3  # rows that are placed anew together
 _TRIALS = 120_000  # of those, times nodes, in a round
@@ -133,7 +134,8 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
                 plan = other if rank(other) < rank(plan) else plan
         if best is None or rank(plan) < rank(best):
             best = plan
-        if rank(best) <= (False, target):
+        near = best.objective <= target + _NEAR * abs(target)
+        if rank(best) <= (False, target) or (attempt + 1 >= _HOPELESS and not near):
             break
     assert best is not None
     if few and rank(best) > (False, target):
