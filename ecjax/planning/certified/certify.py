@@ -98,7 +98,7 @@ def certify(
     if has_one_size(service, rows):
         known, least, turns, split = _one_size(passes, settings, start, solver or HostSolver())
         if known.objective <= least + settings.gap * abs(least) or not few_rows(service, rows):
-            return _certificate(passes, settings, *known, least, turns, None, split)
+            return _certificate(passes, settings, *known, least, turns, split=split)
         # of few rows mixtures of choices may be far below any choice: those are proved as of several sizes
         start = None
     # passes get dearer and more with the nodes

@@ -137,21 +137,23 @@ def finished(
         gap: relative, that is good enough.
         out: (R, m) array for the probabilities; default: a new one.
     """
-    whole = np.multiply(certificate.hot, 1.0, out=out)
-    probabilities: Any = whole
-    stored: Any = certificate.stored
     price, by_reading = jnp.asarray(theta), reading_prices(problem)
     toll = None if by_reading is None else theta / problem.files.count * by_reading
-    evaluation = evaluate_whole(problem, certificate.kinds, theta)
+    probabilities: Any
+    stored: Any
+    if certificate.split is None:
+        probabilities, stored = np.multiply(certificate.hot, 1.0, out=out), certificate.stored
+        evaluation = evaluate_whole(problem, certificate.kinds, theta)
+    else:
+        probabilities, stored, _ = certificate.split
+        evaluation = EVALUATE(problem, probabilities, stored, price)
     rows, nodes = certificate.spare
     proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
-    tries = [0] if not proven and np.any(certificate.kinds == COLD) else []
+    # flows between nodes have done already for split plans what rescheduling does
+    cold = certificate.split is None and not proven and np.any(certificate.kinds == COLD)
+    tries = [0] if cold else []
     tries += [len(rows) // 4, len(rows) // 2, len(rows)] if len(rows) else []
-    if certificate.split is not None:
-        # flows between nodes have done already what rescheduling does
-        tries, (probabilities, stored, _) = [], certificate.split
-        evaluation = EVALUATE(problem, probabilities, stored, price)
-    placed = stored
+    whole, placed = probabilities, stored
     for count in dict.fromkeys(tries):
         more = placed.copy()
         more[rows[:count], nodes[:count]] = True
@@ -175,7 +177,7 @@ def finished(
         history=evaluation.objective[None],
     )
     host: Solution = jax.tree.map(np.asarray, solution)
-    if out is None or host.probabilities is whole:
+    if out is None or host.probabilities is out:
         return host
     out[:] = host.probabilities
     written: Any = out

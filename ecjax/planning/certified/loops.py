@@ -29,6 +29,19 @@ def _dollars(rows, i, j):
 
 
 @njit(inner=True)
+def held_at_sites(which, rows, kinds):
+    """Chunks, not 0 in ``kinds`` (R, m), of rows ``which`` at each site, (R, S); nothing without a limit there."""
+    if rows.per_site == 0:
+        return np.zeros((1, 1), np.int16)
+    held = np.zeros((kinds.shape[0], rows.site.max() + 1), np.int16)
+    for i in which:
+        for j in range(kinds.shape[1]):
+            if kinds[i, j] != NONE:
+                held[i, rows.site[j]] += 1
+    return held
+
+
+@njit(inner=True)
 def _at_prices(rows, i, read, write, chunk, nodes, count, hot, cold):
     for position in range(count):
         j = nodes[position]

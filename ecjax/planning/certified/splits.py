@@ -13,17 +13,15 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import Rows, rates_of
-from ecjax.planning.certified.loops import _dollars
+from ecjax.planning.certified.loops import _dollars, held_at_sites
 from ecjax.planning.certified.relax import Passes
-from ecjax.planning.certified.systematic import node_cost
+from ecjax.planning.certified.systematic import cost_and_slopes, node_cost
 from ecjax.planning.certified.waits import best_z, slopes
 
 _ROUNDS = 6  # with another z each
 _FLOWS = 4  # times nodes, in a round
-_SOURCES, _TARGETS = (
-    (4, 16),
-    (12, 64),
-)  # dearest and cheapest nodes that are looked at for a flow, first and then
+# dearest and cheapest nodes that are looked at for a flow, at first and where there is none
+_SOURCES, _TARGETS = (4, 16), (12, 64)
 _OVERRATED = 4.0  # what slopes and bends promise of a flow, of what it may gain
 _HALVINGS = 40
 _STEP = 1e-4  # of a node's load or room, for slopes
@@ -57,7 +55,7 @@ def split(passes: Passes, start: Split, z: float, target: float, worthwhile: flo
     rate = rates_of(rows)
     share, stored = start.probabilities.copy(), start.stored.copy()
     loads, chunks = rate @ share, rows.chunks @ stored
-    dollars, held = _paid(rows, share, stored), _held(rows, stored)
+    dollars = _paid(rows, share, stored)
 
     def objective() -> float:
         latency = slopes(service, loads[:, None], z).value + (0.0 if service.alone else z)
@@ -69,8 +67,7 @@ def split(passes: Passes, start: Split, z: float, target: float, worthwhile: flo
         least = worthwhile * (before - target)
         if least <= 0:
             break
-        dollars += _flow(service, rows, rate, share, stored, held, loads, chunks, z, least / len(loads), most)
-        dollars -= _save(rows, share, stored, held, chunks)
+        dollars += _flow(service, rows, rate, share, stored, loads, chunks, z, least / len(loads), most)
         z = best_z(service, loads[:, None])
         reached = objective()
         if not before - reached > least:
@@ -88,16 +85,8 @@ def _paid(rows: Rows, share: np.ndarray, stored: np.ndarray) -> float:
     return float(rows.per_dollar * dollars)
 
 
-def _held(rows: Rows, stored: np.ndarray) -> np.ndarray:
-    """Chunks that a row keeps at each site, (R, S); nothing without a limit there."""
-    held = np.zeros((len(stored), rows.site.max() + 1 if rows.per_site else 0), np.int16)
-    if rows.per_site:
-        np.add.at(held.T, rows.site, stored.T)
-    return held
-
-
 @njit()
-def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, most):
+def _flow(service, rows, rate, share, stored, loads, chunks, z, least, most):
     """Let reads flow at a fixed z while one of the flows gains enough; returns what chunks and reads cost more, s.
 
     Args:
@@ -106,7 +95,6 @@ def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, mos
         rate: (R,) 1/s, reads of each.
         share: (R, m) of the reads of a row that use a node, changed in place.
         stored: (R, m) bool, changed in place.
-        held: (R, S) chunks of a row at a site, changed in place; nothing without a limit there.
         loads: (m,) 1/s, changed in place.
         chunks: (m,), changed in place.
         z: s.
@@ -115,6 +103,7 @@ def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, mos
     """
     m = len(loads)
     slope, value, bend = np.empty(m), np.empty(m), np.empty(m)
+    held = held_at_sites(np.arange(len(rate)), rows, stored)
     here = np.empty(len(rate), np.int64)
     idle = np.empty(len(rate), np.int64)
     for i in range(len(rate)):
@@ -183,18 +172,14 @@ def _flow(service, rows, rate, share, stored, held, loads, chunks, z, least, mos
         dollars += paid
         _look(service, source, loads, z, value, slope, bend)
         _look(service, target, loads, z, value, slope, bend)
-    return dollars
+    return dollars - _save(rows, share, stored, held, chunks)
 
 
 @njit(inner=True)
 def _look(service, j, loads, z, value, slope, bend):
     room = max(1 - service.background[j, 0] - loads[j] * service.moments[0, j, 0], 0.0)
     step = _STEP * max(room / service.moments[0, j, 0], loads[j] * _STEP)
-    low = max(loads[j] - step, 0.0)
-    first, last = node_cost(service, j, low, z), node_cost(service, j, low + 2 * step, z)
-    value[j] = node_cost(service, j, loads[j], z)
-    slope[j] = (last - first) / (2 * step)
-    bend[j] = max((last - 2 * node_cost(service, j, low + step, z) + first) / (step * step), 0.0)
+    value[j], slope[j], bend[j] = cost_and_slopes(service, j, loads[j], step, z)
 
 
 @njit(inner=True)
@@ -259,7 +244,7 @@ def _keep(rows, stored, held, chunks, i, j, there):
         held[i, rows.site[j]] += sign
 
 
-@njit()
+@njit(inner=True)
 def _save(rows, share, stored, held, chunks):
     """Chunks that serve nothing go where they cost least, or, where no floor asks for them, away; returns what that
     saves, s.

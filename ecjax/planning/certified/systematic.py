@@ -220,6 +220,16 @@ def node_cost(service, j, load, z):
 
 
 @njit(inner=True)
+def cost_and_slopes(service, j, load, step, z):
+    """F of node j at a rate of reads, s, and its first and second derivatives by differences of a step, 1/s."""
+    low = max(load - step, 0.0)
+    middle = low + step
+    first, last = node_cost(service, j, low, z), node_cost(service, j, middle + step, z)
+    bend = (last - 2 * node_cost(service, j, middle, z) + first) / (step * step)
+    return node_cost(service, j, load, z), (last - first) / (2 * step), max(bend, 0.0)
+
+
+@njit(inner=True)
 def _slope(service, j, load, value, z):
     """No more than the slope of F at ``load``, s per 1/s: from a little before it."""
     step = 1e-6 * load

@@ -9,8 +9,8 @@ import numpy as np
 
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE
-from ecjax.planning.certified.loops import _dollars
-from ecjax.planning.certified.systematic import node_cost
+from ecjax.planning.certified.loops import _dollars, held_at_sites
+from ecjax.planning.certified.systematic import cost_and_slopes, node_cost
 
 _MOST = 10**7  # nodes times nodes that the reads of rows which trade take
 _SWEEPS = 20
@@ -68,7 +68,7 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least, wanted):
             if kinds[i, j] == HOT:
                 here[filled[j]] = i
                 filled[j] += 1
-    held = _held(by_rate, rows, kinds)
+    held = held_at_sites(by_rate, rows, kinds)
     value, slope, bend = np.empty(m), np.empty(m), np.empty(m)
     for j in range(m):
         _look(service, j, loads, z, value, slope, bend)
@@ -115,32 +115,10 @@ def trade(by_rate, service, rows, rate, kinds, loads, chunks, z, least, wanted):
 
 
 @njit(inner=True)
-def _held(by_rate, rows, kinds):
-    """Chunks that a row keeps at each site, (R, S); nothing without a limit there."""
-    if rows.per_site == 0:
-        return np.zeros((1, 1), np.int16)
-    held = np.zeros((kinds.shape[0], rows.site.max() + 1), np.int16)
-    for i in by_rate:
-        for j in range(kinds.shape[1]):
-            if kinds[i, j] != NONE:
-                held[i, rows.site[j]] += 1
-    return held
-
-
-@njit(inner=True)
 def _look(service, j, loads, z, value, slope, bend):
     work = service.background[j, 0] + loads[j] * service.moments[0, j, 0]
     step = _STEP * max(1 - work, _LEAST_ROOM) / service.moments[0, j, 0]
-    low = max(loads[j] - step, 0.0)
-    middle = low + step
-    first, value[j], last = (
-        node_cost(service, j, low, z),
-        node_cost(service, j, loads[j], z),
-        node_cost(service, j, middle + step, z),
-    )
-    between = node_cost(service, j, middle, z)
-    slope[j] = (last - first) / (2 * step)
-    bend[j] = max((last - 2 * between + first) / (step * step), 0.0)
+    value[j], slope[j], bend[j] = cost_and_slopes(service, j, loads[j], step, z)
 
 
 @njit(inner=True)

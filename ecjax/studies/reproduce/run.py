@@ -94,10 +94,10 @@ class Work:
         def begin() -> Future[Any]:
             nonlocal began
             began = time.perf_counter()
+            job, out = study.job, self.setting.folder(self.paper, study.name)
+            words = self._words(study)
+            self._put_down(study, words)
             try:
-                job, out = study.job, self.setting.folder(self.paper, study.name)
-                words = self._words(study)
-                self._put_down(study, words)
                 figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
                 resume = f"resume={str(self.setting.resume).lower()}"
                 options = self.setting.options_of(job, [*words, *figures, f"out={out}", resume])
