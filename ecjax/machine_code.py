@@ -7,12 +7,7 @@ a hash of that file and of all that it imports from ecjax, directly or not:
 ``~/.cache/ecjax/numba``). Installations with the same source share it, and may be read-only.
 """
 
-import hashlib
-import os
 import pickle
-import re
-import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -30,13 +25,9 @@ from numpy.typing import ArrayLike, DTypeLike
 from ecjax.cache_folder import cache_folder
 from ecjax.linked_code import LinkedCompiler, call_linked, rebuilt, set_environments
 from ecjax.one_compiler import compile_alone
+from ecjax.source_cache import make_folder, source_folder
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
-_PACKAGE = os.path.dirname(os.path.abspath(__file__))
-_IMPORT = re.compile(r"^(?:from (ecjax[\w.]*) import (\([^)]*\)|.*)|import (ecjax[\w.]*))", re.MULTILINE)
-_MOST_FOLDERS = 4  # folders of a module: of as many versions or checkouts
-_DAY_S = 86400.0
-_LONGEST = 100  # letters of a module in the name of its folder
 # what reading a damaged file raises, or one of types that have been renamed since
 _UNREADABLE = (
     OSError,
@@ -143,15 +134,7 @@ def read_only(values: np.ndarray) -> np.ndarray:
 @cache
 def code_folder(file: str) -> Path | None:
     """Where the machine code of the functions of a file is kept; None where there is no place."""
-    base, path = _base(), os.path.abspath(file)
-    if base is None or not os.path.isfile(path):
-        return None
-    module = path.removeprefix(_PACKAGE).removesuffix(".py").strip(os.sep).replace(os.sep, ".")
-    folder = base / f"{module[-_LONGEST:]}-{_key(path)}"
-    with suppress(OSError):  # noted down once a day
-        if time.time() - folder.stat().st_mtime > _DAY_S:
-            os.utime(folder)
-    return folder
+    return source_folder(_base(), file, numba.__version__)
 
 
 class _Locator(_CacheLocator):
@@ -179,14 +162,8 @@ class _Locator(_CacheLocator):
         return str(self._line)
 
     def ensure_cache_path(self) -> None:
-        """Make the folder; then those of the module go that have not been used for longest."""
-        if self._folder.is_dir():
-            return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        module = self._folder.name.rpartition("-")[0]
-        folders = sorted(self._folder.parent.glob(f"{module}-*"), key=_used, reverse=True)
-        for folder in folders[_MOST_FOLDERS:]:
-            shutil.rmtree(folder, ignore_errors=True)
+        """Make the folder."""
+        make_folder(self._folder)
 
 
 class _LinkedLocator(_Locator):
@@ -238,55 +215,6 @@ def _base() -> Path | None:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
     return folder if folder is not None and folder.is_dir() else None
-
-
-def _used(folder: Path) -> float:
-    """When a folder was last used, up to a day."""
-    with suppress(OSError):
-        return folder.stat().st_mtime
-    return 0.0
-
-
-def _key(file: str) -> str:
-    """Hash of a file and of all that it imports from ecjax."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    pending, seen = [file], set[str]()
-    while pending:
-        path = pending.pop()
-        if path not in seen:
-            seen.add(path)
-            pending += _source(path)[1]
-    for path in sorted(seen):
-        digest.update(_source(path)[0])
-    return digest.hexdigest()[:16]
-
-
-# strings rather than paths: this is done at the start of every command
-
-
-@cache
-def _source(path: str) -> tuple[bytes, list[str]]:
-    """Hash of a file with its name, and the files of ecjax that it imports when it is loaded."""
-    with open(path, "rb") as file:
-        content = file.read()
-    imported = []
-    for module, names, plain in _IMPORT.findall(content.decode()):
-        place = _place(module or plain)
-        imported.append(place)
-        if place.endswith("__init__.py"):
-            words = (name.split("#")[0].split() for name in names.strip("()").replace("\n", ",").split(","))
-            imported += [_place(f"{module}.{word[0]}") for word in words if word]
-    # by its name within the package, so that the place of that does not matter
-    name = path.removeprefix(_PACKAGE)
-    return hashlib.sha256(name.encode() + b"\0" + content).digest(), [place for place in imported if place]
-
-
-@cache
-def _place(module: str) -> str:
-    """The file of a module; empty where it is none, but the name of something in it."""
-    base = os.path.join(_PACKAGE, *module.split(".")[1:])
-    places = f"{base}.py", os.path.join(base, "__init__.py")
-    return next((place for place in places if os.path.isfile(place)), "")
 
 
 @njit(inner=True)

@@ -22,6 +22,7 @@ from xdist.scheduler import LoadScopeScheduling
 import ecjax.precision  # noqa: F401  (turns on 64-bit floats before any array exists)
 from ecjax.cores import available_cores
 from ecjax.engine.memory_maps import forget_programs
+from ecjax.programs import keep_traces
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -80,6 +81,14 @@ def pytest_configure(config):
     # commands keep theirs in it, too; workers inherit the folder from the process that started them
     folder = os.environ.setdefault("ECJAX_CACHE", str(config.cache.mkdir("programs")))
     keep_programs(Path(folder) / "jax")
+
+
+@pytest.fixture(autouse=True)
+def kept_traces(request):
+    """Those of functions that a test may have replaced are not for others, nor the others' for it."""
+    keep_traces("monkeypatch" not in request.fixturenames)
+    yield
+    keep_traces(True)
 
 
 def pytest_xdist_auto_num_workers():

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import pytest
 
-from ecjax import machine_code, one_compiler
+from ecjax import machine_code, one_compiler, source_cache
 from ecjax.compiling import announced
 
 PACKAGE = Path(machine_code.__file__).parent
@@ -41,8 +41,9 @@ def package(tmp_path):
     """A package of the name with functions in two files and a constant in a third."""
     folder = tmp_path / "ecjax"
     folder.mkdir()
-    for name in ("machine_code.py", "linked_code.py", "cache_folder.py", "one_compiler.py", "stopwatch.py"):
-        shutil.copy(PACKAGE / name, folder)
+    modules = ("machine_code", "linked_code", "cache_folder", "source_cache", "one_compiler", "stopwatch")
+    for name in modules:
+        shutil.copy(PACKAGE / f"{name}.py", folder)
     (folder / "__init__.py").touch()
     (folder / "constants.py").write_text("STEP = 1\n")
     (folder / "inner.py").write_text(INNER)
@@ -204,16 +205,16 @@ def test_without_a_place_for_a_cache(package, walked):
 
 
 def test_a_key_follows_imports_and_nothing_else(package, monkeypatch):
-    monkeypatch.setattr(machine_code, "_PACKAGE", str(package))
+    monkeypatch.setattr(source_cache, "_PACKAGE", str(package))
     (package / "parts").mkdir()
     (package / "parts" / "__init__.py").touch()
     (package / "parts" / "sums.py").write_text("from ecjax import (\n    inner,  # a module\n)\n")
     (package / "other.py").touch()
 
     def key():
-        machine_code._source.cache_clear()
-        machine_code._place.cache_clear()
-        return machine_code._key(str(package / "parts" / "sums.py"))
+        source_cache._source.cache_clear()
+        source_cache._place.cache_clear()
+        return source_cache.source_hash(str(package / "parts" / "sums.py"))
 
     first = key()
     (package / "other.py").write_text("X = 1\n")
@@ -223,8 +224,8 @@ def test_a_key_follows_imports_and_nothing_else(package, monkeypatch):
     assert second != first
     (package / "parts" / "__init__.py").write_text("# not imported by its modules\n")
     assert key() == second
-    machine_code._place.cache_clear()
-    machine_code._source.cache_clear()
+    source_cache._place.cache_clear()
+    source_cache._source.cache_clear()
 
 
 def test_old_folders_go(tmp_path):
@@ -247,7 +248,7 @@ def test_all_that_is_compiled_is_kept_so():
     for path in files:
         text = path.read_text()
         assert "cache=True" not in text and "from numba import njit" not in text, path
-        for module, names, _ in machine_code._IMPORT.findall(text):
-            if machine_code._place(module).endswith("__init__.py"):
+        for module, names, _ in source_cache._IMPORT.findall(text):
+            if source_cache._place(module).endswith("__init__.py"):
                 words = [word.split()[0] for word in re.sub(r"#.*|[()\n]", "", names).split(",") if word]
-                assert all(machine_code._place(f"{module}.{word}") for word in words), (path, module)
+                assert all(source_cache._place(f"{module}.{word}") for word in words), (path, module)

@@ -18,6 +18,7 @@ import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax.caching.knapsack import checked
 from ecjax.caching.valuation import checked_whole
 from ecjax.errors import UserError
+from ecjax.programs import program
 
 _TYPES = ("float64", "float32")
 
@@ -81,7 +82,7 @@ def _checked(tau: ArrayLike, capacity: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return values, rooms
 
 
-@partial(jax.jit, static_argnames="most")
+@partial(program, static_argnames="most")
 def _plans(tau: jax.Array, capacity: jax.Array, most: int) -> jax.Array:
     """Chunks (B, R, M) uint8 of capacities (B, R) of at most ``most``."""
     best, choice = jax.vmap(partial(_scan, most=most))(tau)

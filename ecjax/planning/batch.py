@@ -16,7 +16,8 @@ from ecjax.planning.fused import choosing
 from ecjax.planning.jlcm import Jlcm, Solution
 from ecjax.planning.problem import Problem, evaluate, scaled, usable
 from ecjax.planning.projection import project_hypersimplex
-from ecjax.precision import device_name, quickly
+from ecjax.precision import device_name
+from ecjax.programs import program
 from ecjax.progress import detail
 from ecjax.stopwatch import Stopwatch
 
@@ -362,15 +363,15 @@ def _longest(
 
 
 # Made once, so that the batches of a study and the studies of a process share compiled programs.
-_STARTS = quickly(jax.vmap(_start, (None, 0, None, None, None, None)), static_argnums=(4, 5))
-_BALANCED = quickly(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3)
-_PUBLISHED = quickly(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3)
+_STARTS = program(jax.vmap(_start, (None, 0, None, None, None, None)), static_argnums=(4, 5), quick=True)
+_BALANCED = program(jax.vmap(_balanced, (None, 0, 0, None)), static_argnums=3, quick=True)
+_PUBLISHED = program(jax.vmap(_published, (None, 0, 0, None)), static_argnums=3, quick=True)
 _PUBLISHED_BY_KERNEL = jax.jit(_by_kernel, static_argnums=3)
-_EVALUATED = jax.jit(jax.vmap(_evaluated, (None, 0, 0, 0)))
+_EVALUATED = program(jax.vmap(_evaluated, (None, 0, 0, 0)))
 _OF_PROBLEM = "max_ec"  # the baseline that takes nothing of the published plan
 # probabilities and chunks of the baselines from the published plan
 _PLACED = {
-    name: jax.jit(jax.vmap(place, (None, 0, 0, None)))
+    name: program(jax.vmap(place, (None, 0, 0, None)))
     for name, place in (("oblivious_lb", _balancing), ("random_cp", _random), ("max_ec", _longest))
 }
 

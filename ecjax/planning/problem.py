@@ -8,6 +8,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax.model import Evaluation, Files, Nodes
+from ecjax.programs import program
 from ecjax.queueing import Delay, latency_bound, latency_bound_at, shared_z, waiting
 
 # Files that are hardly ever read would get unboundedly long steps.
@@ -124,7 +125,7 @@ def scaled(problem: Problem, rate_scale: ArrayLike, size_scale: ArrayLike) -> Pr
     )
 
 
-@jax.jit
+@program
 def prices(problem: Problem) -> jax.Array:
     """Cost of one chunk of every file of a row on every node: (R, m) dollars per period."""
     nodes = problem.nodes
@@ -314,5 +315,5 @@ def evaluation_of(
 
 
 # One program for all that evaluate a single plan, or take its loads.
-EVALUATE = jax.jit(evaluate)
-NODE_WORK = jax.jit(node_work)
+EVALUATE = program(evaluate)
+NODE_WORK = program(node_work)

@@ -13,6 +13,7 @@ from jax.typing import ArrayLike
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax.planning.segments import Coordinates, columns, segment_searched, segment_unrolled
+from ecjax.programs import program
 
 UNROLL_NODES = 32  # above this many nodes rows are searched in a loop instead; the program stays small
 # so they are of fewer nodes, where they are few: it takes half as long again, but a third of the seconds to compile
@@ -146,7 +147,7 @@ def _solve(y: jax.Array, k: jax.Array, u: jax.Array | None, w: jax.Array | None)
     return jnp.clip(left + share[:, None] * (right - left), 0, rows.upper)
 
 
-_compiled = jax.jit(_solve)
+_compiled = program(_solve)
 
 
 @_solve.def_vmap

@@ -27,7 +27,7 @@ from ecjax.planning.scenarios import (
     unconstrained,
 )
 from ecjax.planning.slopes import latency_slopes
-from ecjax.precision import quickly
+from ecjax.programs import program
 from ecjax.progress import detail
 
 WEIGHTS = ("mean", "worst")
@@ -279,7 +279,7 @@ def _lane(
     )
 
 
-@partial(quickly, static_argnums=6)
+@partial(program, quick=True, static_argnums=6)
 def _lanes(problem, starts, stored, down, toll, rebuild, width) -> _Lanes:
     """All scenarios, each from its own start; the last one pays the toll."""
 

@@ -20,7 +20,7 @@ from jax.typing import ArrayLike
 from ecjax.planning.descent import Stopping
 from ecjax.planning.problem import Problem, evaluate, of_files
 from ecjax.planning.rescheduling import nearest, reschedule
-from ecjax.precision import quickly
+from ecjax.programs import program
 from ecjax.status import Status
 
 SCHEDULING = ("nearest", "optimal")
@@ -241,7 +241,7 @@ def _lane(
     )
 
 
-@partial(quickly, static_argnums=(5, 6))
+@partial(program, quick=True, static_argnums=(5, 6))
 def _outcomes(problem, probabilities, stored, down, rebuild, scheduling, width) -> _Lane:
     def one(scenario: jax.Array) -> _Lane:
         return _lane(problem, probabilities, stored, rebuild, scheduling, scenario)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecjax import planning
+from ecjax.programs import program
 from ecjax.queueing import Delay, ServiceMoments, latency_bound, priority, weighted
 
 
@@ -47,7 +48,7 @@ def class_bounds(
     return np.asarray(bound)
 
 
-@partial(jax.jit, static_argnames="first_goes_first")
+@partial(program, static_argnames="first_goes_first")
 def _bounds(
     problem: planning.Problem,
     probabilities: jax.Array,

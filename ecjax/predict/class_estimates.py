@@ -9,14 +9,15 @@ from ecjax import planning
 from ecjax.predict.latencies import Latencies
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.classes import Classes
+from ecjax.programs import program
 from ecjax.queueing.class_queues import ClassQueues, partitioned_queues, priority_queues
 from ecjax.queueing.estimate import LEVELS, Estimate
 from ecjax.simulation.laws import Laws
 
 ESTIMATED = ("priority", "partitioned")  # queues that have an estimate
 # one small program for each; the large one of the estimate is the same for both
-_PRIORITY = jax.jit(priority_queues, static_argnames="count")
-_PARTITIONED = jax.jit(partitioned_queues)
+_PRIORITY = program(priority_queues, static_argnames="count")
+_PARTITIONED = program(partitioned_queues)
 
 
 def class_estimates(

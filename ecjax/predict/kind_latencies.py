@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -13,6 +12,7 @@ from ecjax.planning.read_kinds.model import KindModel, Loads, node_work
 from ecjax.planning.read_kinds.node_lists import at_nodes
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, kinds_of, padded
 from ecjax.predict.workload import ESTIMATE
+from ecjax.programs import program
 from ecjax.queueing import Delay, latency_bound, waiting
 from ecjax.queueing.condense import condense
 from ecjax.queueing.service_law import ServiceLaw
@@ -20,7 +20,7 @@ from ecjax.queueing.workload import Workload
 
 KINDS = ("full", "direct", "degraded")
 _TOGETHER = 16  # nodes of one kind of reads of one chunk: estimates are fast where each is of few nodes
-_BOUND = jax.jit(latency_bound)
+_BOUND = program(latency_bound)
 
 
 class SmallBounds(NamedTuple):

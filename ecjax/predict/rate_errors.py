@@ -26,6 +26,7 @@ import numpy as np
 from ecjax import planning
 from ecjax.planning import Problem
 from ecjax.predict.plan_estimates import PlanEstimate, plan_estimate
+from ecjax.programs import program
 from ecjax.simulation.laws import Laws
 
 _STEP = 0.25  # of a standard deviation: small beside what changes slopes
@@ -67,7 +68,7 @@ def _latency(rate: jax.Array, problem: Problem, probabilities: jax.Array, stored
     return planning.evaluate(changed, probabilities, stored, jnp.zeros(())).latency
 
 
-_SLOPES = jax.jit(jax.grad(_latency))
+_SLOPES = program(jax.grad(_latency))
 
 
 def rate_errors(

@@ -4,8 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from ecjax import planning, precision
+from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
+from ecjax.programs import program
 from ecjax.queueing import estimate_latency, tail_bound
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
 from ecjax.queueing.workload import Workload
@@ -39,8 +40,8 @@ _PARAMETERS = {
 
 # made once, so that whatever a process estimates shares compiled programs
 _STATIC = ("levels", "group_count")
-ESTIMATE = precision.quickly(estimate_latency, static_argnames=_STATIC)
-TAIL_BOUND = precision.quickly(tail_bound, static_argnames=_STATIC)
+ESTIMATE = program(estimate_latency, quick=True, static_argnames=_STATIC)
+TAIL_BOUND = program(tail_bound, quick=True, static_argnames=_STATIC)
 _STALLS = 8  # values that stand for those of an empirical law
 
 

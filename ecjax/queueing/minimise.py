@@ -20,6 +20,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ecjax.programs import program
+
 
 def single(total: jax.Array) -> jax.Array:
     """Whether k, a sum of probabilities, is 1 (or less) to rounding: then the infimum is at z = -inf.
@@ -86,7 +88,7 @@ def _slopes(z, weights, mean, variance):
     )
 
 
-@jax.jit
+@program
 def _solve(weights, mean, variance, start):
     eps = jnp.finfo(weights.dtype).eps
     used = is_used(weights)

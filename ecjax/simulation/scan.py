@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit types)
+from ecjax.programs import program
 from ecjax.simulation import laws, scan_draws, tally
 from ecjax.simulation.system import System
 from ecjax.streams import streams
@@ -206,7 +207,7 @@ def _block(fixed, system, lane, carry, requests):
     return (finish[-1], bins), (latency if fixed.paths else (), sums, busy)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(program, static_argnums=0)
 def _run(fixed, system, lanes):
     """Latencies (lanes, b), or sums (lanes, blocks, batches, G, 3), busy (..., m) and bins (lanes, S, G, BINS)."""
     blocks = -(-fixed.requests // fixed.block)

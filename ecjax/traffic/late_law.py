@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from ecjax.programs import program
 from ecjax.traffic.gamma_table import gamma_cumulative
 
 LEAST_SCV = 1e-4  # of waits
@@ -40,7 +41,7 @@ class Served(NamedTuple):
     lump: jax.Array  # s, m_3/m_2 of the service
 
 
-@jax.jit
+@program
 def late_cumulative(points: jax.Array, wait: jax.Array, spread: jax.Array, service: Served) -> jax.Array:
     """Pr(L <= x) of waits and services together, (m, P).
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws
+from ecjax.programs import program
 from ecjax.queueing import Delay, latency_bound, waiting
 from ecjax.queueing.estimate import Estimate
 from ecjax.queueing.tail import TailBound
@@ -18,7 +18,7 @@ from ecjax.validation.relations import size_classes
 
 LEAST_READS = 30  # of a file, for dispatch shares of its own
 _MOST_FILES = 1000
-_BOUND = jax.jit(latency_bound)
+_BOUND = program(latency_bound)
 
 
 @dataclass(frozen=True)

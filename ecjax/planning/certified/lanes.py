@@ -24,7 +24,8 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE, Problem, reading_prices, scaled
 from ecjax.planning.rescheduling import reschedule
-from ecjax.precision import device_name, quickly
+from ecjax.precision import device_name
+from ecjax.programs import program
 
 _TIE = 1e-9  # of the shortest service, that dollars count where they have no price
 _NOTHING: Any = np.zeros(0)
@@ -185,4 +186,4 @@ def finished(
 
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)
-_RESCHEDULE = quickly(partial(reschedule, stopping=_POLISHING))
+_RESCHEDULE = program(partial(reschedule, stopping=_POLISHING), quick=True)

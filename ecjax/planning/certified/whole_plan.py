@@ -17,6 +17,7 @@ from ecjax.planning.problem import (
     of_files,
     work_of_sums,
 )
+from ecjax.programs import program
 from ecjax.queueing import latency_bound, shared_z, waiting
 
 
@@ -62,7 +63,7 @@ def _evaluate(problem: Problem, places: Places, price: jax.Array, one_size: bool
     return evaluation_of(problem, shared, file_latency, file_cost, work[0], price)
 
 
-_EVALUATE = jax.jit(_evaluate, static_argnums=3)
+_EVALUATE = program(_evaluate, static_argnums=3)
 
 
 def evaluate_whole(problem: Problem, kinds: np.ndarray, price: float) -> Evaluation:

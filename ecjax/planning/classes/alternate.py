@@ -33,6 +33,7 @@ from ecjax.planning.classes.relief import Start, relieved
 from ecjax.planning.classes.scheduling import STOPPING, Fixed, Goal, schedule
 from ecjax.planning.classes.weights import weigh
 from ecjax.planning.descent import Stopping
+from ecjax.programs import program
 
 # after the last placement reads are spread until no more than this can be gained class by class, or so often
 _SMALL_GAP = 1e-5
@@ -309,6 +310,6 @@ class Alternation:
         )
 
 
-@jax.jit
+@program
 def _STATE(model, reads, other, weights, z):
     return state(model, kind_reads(model, reads), other, weights, z)

@@ -47,7 +47,7 @@ from ecjax.planning.classes.model import (
     of_rows_by_kind,
 )
 from ecjax.planning.classes.scheduling import Fixed, Goal
-from ecjax.precision import quickly
+from ecjax.programs import program
 
 _POINTS = 512  # of a grid
 _POINTS_MANY_KINDS = 64  # where one evaluation takes as long as thousands of files
@@ -63,7 +63,7 @@ class Gaps(NamedTuple):
     joint: jax.Array  # () all classes at once; nan under priority, and where one of ``by_class`` is
 
 
-@quickly
+@partial(program, quick=True)
 def scheduling_gap(
     model: ClassModel,
     goal: Goal,

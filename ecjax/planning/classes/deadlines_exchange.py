@@ -19,6 +19,7 @@ from ecjax.planning.classes.alternate import Alternation, Point
 from ecjax.planning.classes.deadlines_search import Search
 from ecjax.planning.classes.model import kind_reads, other_work, state
 from ecjax.planning.classes.relief import Start, relieved
+from ecjax.programs import program
 
 _CELLS = 200  # rows times nodes, at most
 _ALL = 20_000  # placements in all, so many at most: none is left out
@@ -141,7 +142,7 @@ def _lateness(search: Search, point: Point, plans: list[_Plan]) -> np.ndarray:
     return np.concatenate(lateness) if lateness else np.zeros(0)
 
 
-@jax.jit
+@program
 def _LATENCIES(model, reads, stored, weights, z):
     def one(reads, stored):
         return state(model, kind_reads(model, reads), other_work(model, stored), weights, z).latency

@@ -31,6 +31,7 @@ from ecjax.planning.classes.matching_proposals import (
 )
 from ecjax.planning.classes.model import ClassModel, class_work, kind_reads, latencies_at, stable
 from ecjax.planning.classes.scheduling import Fixed, Goal
+from ecjax.programs import program
 
 _LEAST_BLOCK, _LARGEST_BLOCK = 16, 64  # rows
 _SECTIONS = 16  # of a pass, each checked with all kinds
@@ -70,7 +71,7 @@ class _State(NamedTuple):
     multiplier: jax.Array  # (K,) what a second of latency counts beside the objective, for its limit
 
 
-@jax.jit
+@program
 def place(
     model: ClassModel,
     goal: Goal,

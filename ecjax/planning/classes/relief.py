@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.problem import Problem, step_scale, usable
 from ecjax.planning.projection import project_hypersimplex
-from ecjax.precision import quickly
+from ecjax.programs import program
 
 # Norms of the loads that are brought down one after the other: the last is the largest load to 0.5 % on 100 nodes.
 _NORMS = (16.0, 128.0, 1024.0)
@@ -78,10 +78,10 @@ def _ratios(
     return load.at[-1].add(problem.nodes.background[0]) / most
 
 
-_RATIOS = jax.jit(_ratios)
+_RATIOS = program(_ratios)
 
 
-@quickly
+@partial(program, quick=True)
 def _spread(
     problem: Problem, member: jax.Array, most: jax.Array, start: jax.Array, stored: jax.Array
 ) -> jax.Array:

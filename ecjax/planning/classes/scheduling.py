@@ -25,7 +25,7 @@ from ecjax.planning.classes.model import (
 from ecjax.planning.descent import Descent, Stopping, descend
 from ecjax.planning.problem import step_scale
 from ecjax.planning.projection import project_hypersimplex
-from ecjax.precision import quickly
+from ecjax.programs import program
 
 STOPPING = Stopping(eps=1e-6, max_iterations=100)
 _ROUNDS = 12  # of multipliers
@@ -84,7 +84,7 @@ class _Sweep(NamedTuple):
     rounds: jax.Array
 
 
-@partial(quickly, static_argnames="stopping")
+@partial(program, quick=True, static_argnames="stopping")
 def schedule(
     model: ClassModel, goal: Goal, fixed: Fixed, start: jax.Array, z: jax.Array, stopping: Stopping = STOPPING
 ) -> Scheduled:

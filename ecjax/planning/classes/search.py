@@ -33,7 +33,7 @@ from ecjax.planning.classes.weights import least_weights, on_simplex, weigh
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.problem import Problem, prepare, step_scale, usable
 from ecjax.planning.projection import project_hypersimplex
-from ecjax.precision import quickly
+from ecjax.programs import program
 
 _TOGETHER = 24  # descents at once
 _RANDOM, _CHANGES = 2, 3  # rounds of random divisions, and of changes of the best
@@ -150,7 +150,7 @@ def _divide(
     return blended[jnp.argmax(fine)], jnp.any(fine)
 
 
-_DIVIDE = quickly(jax.vmap(_divide, (None, None, None, 0)))
+_DIVIDE = program(jax.vmap(_divide, (None, None, None, 0)), quick=True)
 
 
 def _descend(
@@ -184,7 +184,7 @@ def _descend(
     return descent.value, descent.point
 
 
-_DESCEND = quickly(jax.vmap(_descend, (None, None, None, 0)))
+_DESCEND = program(jax.vmap(_descend, (None, None, None, 0)), quick=True)
 
 
 def _divided(descents: _Descents, balanced: jax.Array, rng: np.random.Generator) -> _Valley:

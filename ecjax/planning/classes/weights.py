@@ -5,13 +5,13 @@ the differentiated-latency paper, with the right moments): a Newton step is a sm
 solved by its one multiplier. z follows the shares; the problem is convex in both together.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ecjax.planning.classes.model import ClassModel, class_work, latencies_at, state
+from ecjax.programs import program
 
 # A class is never loaded above 98 % of its share where the node has room for that, and always has a hundredth of an
 # equal part of what no class needs: latencies stay finite for a class that nobody minds (C_k = 0), and a class
@@ -61,7 +61,7 @@ def on_simplex(point: jax.Array, bend: jax.Array, least: jax.Array) -> jax.Array
     return shares + missing * above / jnp.maximum(jnp.sum(above, axis=0, keepdims=True), 1e-300)
 
 
-@partial(jax.jit)
+@program
 def weigh(
     model: ClassModel,
     coefficient: jax.Array,

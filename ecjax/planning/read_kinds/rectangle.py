@@ -15,6 +15,7 @@ from ecjax.planning.read_kinds.node_minimum import node_minima as one_size_minim
 from ecjax.planning.read_kinds.price_model import PriceModel
 from ecjax.planning.read_kinds.read_terms import Answer, ReadTerm
 from ecjax.planning.read_kinds.spread import KindPlan
+from ecjax.programs import program
 from ecjax.queueing import waiting
 
 FAR = 1e9  # s: z of joined reads beyond which nothing is known but that it is large
@@ -292,4 +293,4 @@ def _latency_at(loads: Loads, moments: Moments, z_full: float, z_joined: float) 
     )
 
 
-_SLOPE = jax.jit(jax.grad(_latency_at))
+_SLOPE = program(jax.grad(_latency_at))

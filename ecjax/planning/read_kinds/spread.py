@@ -17,7 +17,7 @@ import numpy as np
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.projection import project_hypersimplex
 from ecjax.planning.read_kinds.model import KindModel, Loads, Moments, latency, node_work
-from ecjax.precision import quickly
+from ecjax.programs import program
 
 _COLUMNS = 12  # that are mixed, the spread itself among them
 _BLURS = (0.3, 0.03)  # of the mean price
@@ -72,10 +72,10 @@ def _relief(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array,
     return peak * jnp.sum((load / peak) ** 16) ** (1 / 16), (jnp.zeros(()), jnp.zeros(()))
 
 
-_SLOPES = {each: jax.jit(jax.value_and_grad(each, has_aux=True)) for each in (latency, _relief)}
+_SLOPES = {each: program(jax.value_and_grad(each, has_aux=True)) for each in (latency, _relief)}
 
 
-@partial(quickly, static_argnums=0)
+@partial(program, quick=True, static_argnums=0)
 def _mix(objective: Callable, columns: Loads, moments: Moments) -> jax.Array:
     """Shares of the columns, the first of them feasible."""
 

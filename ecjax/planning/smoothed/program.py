@@ -22,6 +22,7 @@ from ecjax.planning.smoothed.demand import Grid, by_node, demand_of
 from ecjax.planning.smoothed.host_demand import Marginals
 from ecjax.planning.smoothed.newton import Cluster, Settings, Solution
 from ecjax.planning.smoothed.response import Rows
+from ecjax.programs import program
 
 _LEAST_ROWS = 32
 _FILES = "files"  # the axis of a mesh of devices
@@ -149,7 +150,7 @@ def _arrays(request: Request, shape: Shape) -> tuple[Any, ...]:
     )
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(program, static_argnums=(0, 1))
 def _solve(
     shape: Shape, devices: tuple[jax.Device, ...], *stacked: Any
 ) -> tuple[Solution, jax.Array, jax.Array]:

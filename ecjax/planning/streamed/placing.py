@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,12 +14,13 @@ from ecjax.planning.certified.waits import best_z, slopes, work_of
 from ecjax.planning.streamed import busiest
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
 from ecjax.planning.streamed.tally import STEPS, Counts, Piece, codes_of, steps_of
+from ecjax.programs import program
 from ecjax.queueing.bounds import latency_bound
 from ecjax.queueing.mg1 import Delay, waiting
 
 _PART = 1 << 14  # files that a thread places at a time
 _SETS = 1 << 12  # sets of nodes whose latency is computed at a time
-_BOUND = jax.jit(latency_bound)
+_BOUND = program(latency_bound)
 
 
 class Masks(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ecjax import precision
+from ecjax import precision, programs
 from ecjax.engine import Worker
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
@@ -40,7 +40,7 @@ def solve(case: Case, items: dict[str, Item], worker: Worker) -> tuple[Rows, dic
     for name, item in items.items():
         device = {}
         if case.traffic is not None:  # latencies are JAX's, the rest is not
-            precision.use_compilation_cache()
+            programs.use_compilation_cache()
             device["device"] = precision.device_name()
         classes = case.traffic is not None and case.traffic.classes is not None
         tell = _half(worker.advance) if classes else worker.advance

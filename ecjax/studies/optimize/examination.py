@@ -13,8 +13,8 @@ from ecjax.planning.descent import Stopping
 from ecjax.planning.problem import EVALUATE
 from ecjax.planning.robust import robust_improve
 from ecjax.planning.scenarios import evaluate_scenarios
-from ecjax.precision import quickly
 from ecjax.problem.arrays import code_k
+from ecjax.programs import program
 from ecjax.studies.optimize import scenario_rows
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.case import Case
@@ -94,4 +94,4 @@ def _rebuild(case: Case) -> np.ndarray:
     return most
 
 
-_POLISH = quickly(partial(slack.polish, stopping=_POLISHING))
+_POLISH = program(partial(slack.polish, stopping=_POLISHING), quick=True)

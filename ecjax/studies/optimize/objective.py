@@ -13,10 +13,10 @@ from ecjax import planning
 from ecjax.planning import Problem, Solution, estimated
 from ecjax.planning.estimated import Mix
 from ecjax.planning.problem import EVALUATE
-from ecjax.precision import quickly
 from ecjax.predict import plan_estimates
 from ecjax.predict.plan_estimates import plan_estimate, within_bound
 from ecjax.predict.workload import ESTIMATE, workload_of
+from ecjax.programs import program
 from ecjax.queueing.workload import Workload
 from ecjax.studies.optimize.batches import Item
 from ecjax.studies.optimize.case import Case, laws_of
@@ -125,7 +125,9 @@ def _estimates(
     return float(value), {"estimated_mean_s": mean, "estimated_p99_s": float(quantiles[-1])}
 
 
-_DESCENT = quickly(partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix")
+_DESCENT = program(
+    partial(estimated.reschedule_for, stopping=estimated.STOPPING), static_argnames="mix", quick=True
+)
 
 
 def mix_of(objective: str | dict[str, float]) -> Mix | None:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pyarrow as pa
 
-from ecjax import planning, precision
+from ecjax import planning, programs
 from ecjax.engine import Worker
 from ecjax.planning import BatchSettings, Plans, Solution
 from ecjax.planning.certified.solvers import Device
@@ -55,7 +55,7 @@ def solve(
         rows: Rows = [item.run.row() | infeasible for item in items.values()]
         datasets: Datasets = {}
     else:
-        precision.use_compilation_cache()
+        programs.use_compilation_cache()
         rows, datasets = _solved(options, case, items)
     if options.what_if:
         datasets = {**datasets, "what_if": iter([answer_rows(case, rows, items)])}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ecjax import precision
+from ecjax import programs
 from ecjax.cores import available_cores
 from ecjax.engine import Worker
 from ecjax.options import identifying
@@ -42,7 +42,7 @@ def streamed_work(options: OptimizeOptions) -> Work:
     Raises:
         UserError: something in the options, or in what they name, is wrong.
     """
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     cases = streamed_cases(options)
     say_what_is_left_aside(str(options.files))
     loads = [_loads(options, case) for case in cases]

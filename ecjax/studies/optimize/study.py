@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 
-from ecjax import precision
+from ecjax import programs
 from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked
@@ -78,7 +78,7 @@ def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Eng
         log.info("no prices in the nodes, so theta has no effect: one plan is made")
     loads = [table_loads(options, each) for each in tables]
     refuse_overload(loads)
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     cases = [case_of(options, each) for each in tables]
     loads = [case_loads(options, case, without) for case, without in zip(cases, loads, strict=True)]
     refuse_overload(loads)

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from rich.console import Console
 
-from ecjax import precision
+from ecjax import programs
 from ecjax.console import say
 from ecjax.display import without_secrets
 from ecjax.engine import Engine, Worker
@@ -83,7 +83,7 @@ def log_work(options: ReplayOptions, engine: Engine) -> Work:
 
 
 def _solve(options: ReplayOptions, log: TraceRequests, items: dict[str, Item], worker: Worker) -> Solved:
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     [(name, item)] = items.items()
     with Stopwatch(of_process=True) as stopwatch:
         validation = validate(log, item.family, options.seed, options.replications)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,6 +17,7 @@ from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.planned_kinds import PlannedKinds
 from ecjax.problem.service_laws import service_laws
+from ecjax.programs import program
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import DIRECT_OR_DEGRADED, STATIC, Queue
@@ -28,7 +28,7 @@ from ecjax.studies.replay.plans import CANCELLING, Plan
 from ecjax.validation.service import EMPIRICAL
 
 SMALL_CLASSES = ("small reads, direct", "small reads, degraded")
-_EVEN, _PROPORTIONAL = jax.jit(placement.even), jax.jit(placement.proportional)
+_EVEN, _PROPORTIONAL = program(placement.even), program(placement.proportional)
 
 
 @dataclass(frozen=True)

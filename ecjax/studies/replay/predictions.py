@@ -13,6 +13,7 @@ from ecjax.predict.kind_latencies import KINDS, kind_estimates, small_bounds
 from ecjax.predict.latencies import Latencies
 from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws, workload_of
 from ecjax.problem.classes import Classes
+from ecjax.programs import program
 from ecjax.queueing import waiting
 from ecjax.queueing.channels import delay_over_channels
 from ecjax.queueing.condense import condense
@@ -125,7 +126,7 @@ def _node_delays(at: OperatingPoint) -> Latencies:
     return Latencies("estimated", mean, deviation=np.sqrt(variance), utilisation=load)
 
 
-@jax.jit
+@program
 def _sojourn(
     problem: planning.Problem, reads: jax.Array, stored: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from ecjax import precision
+from ecjax import precision, programs
 from ecjax.console import log
 from ecjax.engine import Worker
 from ecjax.options import identifying
@@ -105,7 +105,7 @@ def solve(options: ReplayOptions, case: Case, items: dict[str, Item], worker: Wo
     Raises:
         UserError: a node has no such service law, or earlier bounds do not know such nodes or files.
     """
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     [(name, item)] = items.items()
     with Stopwatch() as stopwatch:
         row, datasets = _solve(options, case, name, item, worker, stopwatch)

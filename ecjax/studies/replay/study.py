@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 from rich.console import Console
 
-from ecjax import precision
+from ecjax import programs
 from ecjax.console import log
 from ecjax.cores import available_cores
 from ecjax.engine import Engine
@@ -34,7 +34,7 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
         UserError: something the user gave is wrong; no replay was written.
     """
     options = checked(options)
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     _say_unused(options)
     prepare, print_runs = (log_work, show_log) if options.predicts_log else (_work, show)
 

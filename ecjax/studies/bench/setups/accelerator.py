@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
-from ecjax import precision
+from ecjax import programs
 from ecjax.planning import project_hypersimplex, starts
 from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes
@@ -187,7 +187,7 @@ def steps_by_kernel(runner: Runner, files: int, nodes: int) -> Iterator[Row]:
 
 def prices(runner: Runner, files: int, nodes: int, racks: int, lanes: int) -> Iterator[Row]:
     """Prices of the relaxation by the smoothed dual: lanes of theta as one program."""
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     requests = [_request(files, nodes, racks, theta, runner.seed) for theta in thetas_of(lanes)]
     for device in _devices():
         with jax.default_device(device):

@@ -12,7 +12,7 @@ from functools import cache, partial
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import planning, precision
+from ecjax import planning, programs
 from ecjax.planning import BatchSettings, Certified, Lanes, Plans, Problem
 from ecjax.planning.certified.solvers import Device
 from ecjax.studies.bench.rows import Row
@@ -80,7 +80,7 @@ def by_sizes(
 
 def by_devices(runner: Runner, files: int, nodes: int, racks: int, thetas: int) -> Iterator[Row]:
     """The same with prices by JAX and by the host."""
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     problem = problem_of(files, nodes, racks, runner.seed)
     solve = partial(_solve, problem, thetas_of(thetas), GAP)
     calls = {"jax": partial(solve, device="jax"), "host": partial(solve, device="host")}
@@ -132,7 +132,7 @@ def after_change(runner: Runner, files: int, gap: float) -> Iterator[Row]:
 @cache
 def compiling_s(mixed_sizes: bool, seed: int) -> float:
     """Seconds that the first solve of a small problem of a kind compiles."""
-    precision.use_compilation_cache()  # so that repeats do not compile again
+    programs.use_compilation_cache()  # so that repeats do not compile again
     problem = random_problem(_COMPILING_FILES, NODES, LOAD, mixed_sizes, seed)
     return float(_solve(problem, (THETA,), _COMPILING_GAP).value.compile_s)
 

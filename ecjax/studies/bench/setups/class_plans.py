@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import planning, precision
+from ecjax import planning, programs
 from ecjax.planning import Problem
 from ecjax.planning.classes.alternate import ClassPlan, Settings, plan_classes
 from ecjax.planning.classes.model import (
@@ -42,7 +42,7 @@ SLSQP = {"ftol": 1e-10, "maxiter": 500}
 
 def planned(runner: Runner, files: int, queue: str, start: str) -> Iterator[Row]:
     """Files of two classes, from a start under a queue."""
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     ratio, order, importance = QUEUES[queue]
     problem, of_file = _problem(files, ratio, runner.seed)
 
@@ -74,7 +74,7 @@ def planned(runner: Runner, files: int, queue: str, start: str) -> Iterator[Row]
 
 def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:
     """The scheduling step of weighted queues, convex: the same objective, constraints and start, z following."""
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     ratio, _, importance = QUEUES["weighted"]
     problem, of_file = _problem(files, ratio, runner.seed)
     model = class_model(problem, of_file, len(ratio), "weighted")

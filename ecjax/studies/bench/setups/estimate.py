@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ecjax import precision
+from ecjax import programs
 from ecjax.predict.workload import node_laws
 from ecjax.queueing.class_queues import partitioned_queues, priority_queues
 from ecjax.queueing.estimate import LEVELS, Estimate, estimate_latency
@@ -32,7 +32,7 @@ P99 = LEVELS.index(0.99)
 
 def all_files(runner: Runner, files: int, requests: int) -> Iterator[Row]:
     """Mean and quantiles of all reads, by estimate and by a replay."""
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     reference = reference_system("shifted exponential", PLACED, LOAD, runner.seed, files)
     program, compile_s = _compiled_estimate(reference)
     outcomes = runner.race({"estimate": program, "replay": partial(replay, reference, requests, runner.seed)})
@@ -52,7 +52,7 @@ def all_files(runner: Runner, files: int, requests: int) -> Iterator[Row]:
 
 def by_class(runner: Runner, queue: str, law: str, load: float, files: int, requests: int) -> Iterator[Row]:
     """Classes with queues of their own: the time of an estimate, and its errors by class beside one replay."""
-    precision.use_compilation_cache()
+    programs.use_compilation_cache()
     reference = reference_system(law, PLACED, load, runner.seed, files)
     shares = np.full(CLASSES, 1 / CLASSES)
     queues = Queue(queue, shares if queue == "partitioned" else (1.0,))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import LinearConstraint
 
-from ecjax import planning, precision
+from ecjax import planning, programs
 from ecjax.planning import BatchSettings, Lanes, Plans, Problem, starts
 from ecjax.planning.problem import node_work, prices, shared_latency
 from ecjax.problem import arrays, builtin
@@ -35,7 +35,7 @@ def planned(
     most_iterations: int = 1000,
 ) -> Iterator[Row]:
     """Plans for some thetas as one batch, at the paper's tolerance, or by a number of iterations of each descent."""
-    precision.use_compilation_cache()  # so that repeats do not compile again
+    programs.use_compilation_cache()  # so that repeats do not compile again
     problem = _cluster(files, runner.seed)
     outcome = runner.time(partial(_solve, problem, thetas, eps, most_iterations))
     plan = outcome.value.by_method["published"]
