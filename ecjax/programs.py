@@ -2,22 +2,19 @@
 
 JAX keeps compiled programs on disk, and finds them by what it has traced, that is, after it has run the Python of a
 program with its arrays replaced by their shapes: seconds for a long one, in every process. Here what was traced is
-kept, too (StableHLO, by ``jax.export``), in a folder whose name has a hash of the source (see ``source_cache``), by a
+kept, too (see ``traces``), in a folder whose name has a hash of the source (see ``source_cache``), by a
 hash of shapes, types and static arguments. On one CPU device only; elsewhere JAX traces.
 """
 
 import enum
 import hashlib
 import os
-import pickle
 import sys
-import tempfile
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache, partial, wraps
 from importlib import metadata
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from threading import Lock
@@ -27,11 +24,11 @@ from typing import Any, TypeVar
 import jax
 import jaxlib
 import numpy as np
-from jax import export
 
 import ecjax.precision  # noqa: F401  (64-bit floats)
 from ecjax.cache_folder import cache_folder
-from ecjax.source_cache import make_folder, source_folder, source_hash
+from ecjax.source_cache import source_folder, source_hash
+from ecjax.traces import HAS_TRACES, read_trace, trace, write_trace
 
 _Result = TypeVar("_Result")
 # what else of JAX's settings a trace depends on, or fails by
@@ -44,7 +41,6 @@ _SETTINGS = (
 )
 # with these JAX has to see the operations themselves
 _PLAIN = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_check_tracer_leaks")
-_WRITER = find_spec("flatbuffers") is not None  # JAX does without
 _made: dict[tuple[str, int], int] = {}  # programs of a line
 _keep = {"traces": True}
 
@@ -103,14 +99,14 @@ def program(
     line = (os.path.abspath(caller.f_code.co_filename), caller.f_lineno)
     _made[line] = place = _made.get(line, -1) + 1
     how: dict[str, Any] = {"static_argnums": static_argnums, "static_argnames": static_argnames}
-    trace = _Trace(
+    kept_trace = _Kept(
         function, line[0], f"{line[1]}-{place}", *_static(function, static_argnums, static_argnames)
     )
     one = Lock()
 
     @wraps(function)
     def kept(*args: Any, **kwargs: Any) -> _Result:
-        return trace(*args, **kwargs)
+        return kept_trace(*args, **kwargs)
 
     @cache
     def compiled() -> tuple[Callable[..., _Result], Callable[..., _Result]]:
@@ -130,7 +126,7 @@ def program(
     return call
 
 
-class _Trace:
+class _Kept:
     """What JAX traced of a function, from disk where it is there."""
 
     def __init__(
@@ -149,40 +145,29 @@ class _Trace:
         path = self._path(args, kwargs) if _usable() else None
         if path is None:
             return self._function(*args, **kwargs)
-        leaves = jax.tree.leaves(self._arrays(args, kwargs))
-        traced = _read(path)
-        if traced is None:
-            traced = self._trace(leaves, args, kwargs)
-            if traced is None:
+        leaves, tree = jax.tree.flatten(self._arrays(args, kwargs))
+        kept = read_trace(path)
+        if kept is None:
+            # a function that fails is traced once more by JAX itself, whose message is the better one
+            with suppress(Exception):
+                kept = trace(self._of_leaves(tree, args, kwargs), leaves)
+            if kept is None:
                 return self._function(*args, **kwargs)
-            _write(path, *traced)
-        exported, form = traced
-        return jax.tree.unflatten(jax.tree.structure(form), exported.call(*leaves))
+            write_trace(path, kept)
+        return kept(leaves)
 
-    def _trace(
-        self, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any] | None:
-        """What is exported of the function, and the form of its results; None where it cannot be."""
-        tree = jax.tree.structure(self._arrays(args, kwargs))
-        forms: list[Any] = []
+    def _of_leaves(self, tree: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+        """The function of all its arrays, with these static arguments."""
 
-        def flat(*values: Any) -> list[Any]:
-            positional, named = jax.tree.unflatten(tree, values)
+        @wraps(self._function)
+        def flat(*leaves: Any) -> Any:
+            positional, named = jax.tree.unflatten(tree, leaves)
             rest = iter(positional)
-            given = [args[i] if i in self._positions else next(rest) for i in range(len(args))]
+            both = [args[i] if i in self._positions else next(rest) for i in range(len(args))]
             static = {name: value for name, value in kwargs.items() if name in self._names}
-            results, structure = jax.tree.flatten(self._function(*given, **named, **static))
-            forms.append(jax.tree.unflatten(structure, range(len(results))))
-            return results
+            return self._function(*both, **named, **static)
 
-        shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in leaves]
-        # a function that fails is traced once more by JAX itself, whose message is the better one
-        with suppress(Exception):
-            jitted = jax.jit(flat)
-            # types of results that give way to others would not come back
-            if not any(result.weak_type for result in jitted.trace(*shapes).jaxpr.out_avals):
-                return export.export(jitted)(*shapes), forms[-1]
-        return None
+        return flat
 
     def _arrays(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """All arguments that are not static."""
@@ -232,7 +217,7 @@ def _usable() -> bool:
     """Whether traces are kept here: for one device, without the means to look into programs."""
     return (
         _keep["traces"]
-        and _WRITER
+        and HAS_TRACES
         and not any(getattr(jax.config, name, False) for name in _PLAIN)
         and jax.default_backend() == "cpu"
         and jax.device_count() == 1
@@ -280,29 +265,3 @@ def _of_class(kind: type) -> str:
     """A class, with what it is made of where that is a file."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     return f"{kind.__module__}.{kind.__qualname__} {source_hash(file) if file else ''}"
-
-
-def _read(path: Path) -> tuple[Any, Any] | None:
-    """What was exported and the form of its results; None where there is none that can be read."""
-    try:
-        data, form = pickle.loads(path.read_bytes())
-        return export.deserialize(bytearray(data)), form
-    except FileNotFoundError:
-        return None
-    except Exception:  # damaged, of classes that are gone, or without the library that reads it
-        with suppress(OSError):
-            path.unlink()
-        return None
-
-
-def _write(path: Path, exported: Any, form: Any) -> None:
-    """Keep it for other processes, where that is possible."""
-    try:
-        content = pickle.dumps((bytes(exported.serialize()), form))
-    except Exception:  # a class that cannot be found by its name, or no library that writes it
-        return
-    with suppress(OSError):
-        make_folder(path.parent)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(content)
-        os.replace(file.name, path)

@@ -78,7 +78,14 @@ def _solved(x):
     return jnp.linalg.solve(x @ x.T + jnp.eye(len(x)), x)
 
 
+def _calling(x):
+    TRACED.append("calling")
+    jax.debug.callback(lambda x: None, x)
+    return x + 3
+
+
 POINT = program(_point)
+CALLING = program(_calling)
 QUICK = program(_point, quick=True)
 SCALED = program(_point, static_argnames="factor")
 REDUCED = partial(program, static_argnums=0, static_argnames="settings")(_reduced)
@@ -135,7 +142,7 @@ def test_other_shapes_and_types_are_other_programs():
     assert times_traced(POINT, np.arange(4.0))[1] > 0
     assert times_traced(POINT, np.ones(3, np.float32))[1] > 0
     assert times_traced(POINT, 3.0)[1] > 0  # gives way to the types of others
-    assert times_traced(POINT, jnp.asarray(3.0))[1] > 0
+    assert times_traced(POINT, np.float64(3.0))[1] > 0
     assert times_traced(POINT, np.arange(3.0), np.ones(3))[1] > 0
 
 
@@ -177,10 +184,24 @@ def test_two_programs_of_a_line_are_two():
     assert not TRACED
 
 
-def test_results_that_give_way_to_other_types_still_do(folder):
+def test_results_that_give_way_to_other_types_still_do():
     for _ in range(2):
         forget()
         assert (WEAK(np.float32(1.0))[1] + jnp.float32(1.0)).dtype == jnp.float32
+    assert not TRACED
+
+
+def test_results_are_on_no_device_of_their_own():
+    """Committed arrays would be other programs further on."""
+    for _ in range(2):
+        forget()
+        assert not POINT(np.arange(3.0)).x.committed
+
+
+def test_what_calls_python_is_traced(folder):
+    for _ in range(2):
+        forget()
+        assert float(CALLING(np.float64(2.0))) == 5.0
     assert TRACED
     assert not folder.exists()
 
@@ -309,8 +330,8 @@ def test_another_source_is_another_program(tmp_path):
         assert done.stdout.strip() == expected, done.stderr
 
 
-def test_without_the_library_that_writes_traces_jax_traces(folder, monkeypatch):
-    monkeypatch.setattr(programs, "_WRITER", False)
+def test_a_jax_without_what_keeps_traces_traces(folder, monkeypatch):
+    monkeypatch.setattr(programs, "HAS_TRACES", False)
     for _ in range(2):
         assert times_traced(POINT, np.arange(3.0))[1] > 0
     assert not folder.exists()

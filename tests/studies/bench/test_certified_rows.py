@@ -18,7 +18,7 @@ QUICK = Settings(repeats=1, quick=True, seed=0)
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch):
     """The user's cache folder is left alone."""
-    monkeypatch.setattr(certified.precision, "use_compilation_cache", lambda: None)
+    monkeypatch.setattr(certified.programs, "use_compilation_cache", lambda: None)
 
 
 def test_a_gap_is_judged():
