@@ -4,7 +4,6 @@ What Hydra's grammar says of a word is left to Hydra; names of options, and valu
 true, false, null or a list of these, are held against the option's rule at once.
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import Field, fields, is_dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any, get_args
 
 from ecjax.errors import UserError
 from ecjax.jobs_index import GROUPS, Job, choices, engines, folder
-from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, rule_of
+from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, among, checked, rule_of
 
 FLAGS = (
     "-m",
@@ -344,11 +343,7 @@ def option_of(job: Job, name: str) -> Field[Any] | None:
             names = {each.name: each for each in fields(options)}
         if part not in names:
             prefix = "".join(piece + "." for piece in parts[:depth])
-            close = difflib.get_close_matches(part, names, n=1)
-            hint = f"; did you mean {prefix}{close[0]}?" if close else ""
-            raise UserError(
-                f"found option {name!r}{hint} Allowed: {', '.join(prefix + each for each in names)}"
-            )
+            raise UserError(f"found option {name!r}{among(part, list(names), prefix)}")
         item = names[part]
         options = getattr(options, part)
     return item

@@ -1,6 +1,5 @@
 """Configurations composed by Hydra, the options that they are, and the entry point that takes them."""
 
-import difflib
 import importlib.util
 from dataclasses import fields, is_dataclass
 from types import ModuleType
@@ -19,7 +18,7 @@ from yaml import YAMLError
 
 from ecjax.errors import UserError
 from ecjax.jobs_index import GROUPS, Job, folder
-from ecjax.options import checked, defaults
+from ecjax.options import among, checked, defaults
 
 _Options = TypeVar("_Options")
 
@@ -72,9 +71,7 @@ def _hint(name: Any, names: list[str], prefix: str) -> str:
     """What may have been meant by a key of a file that is none of the options ``names``."""
     if name in GROUPS:
         return "; allowed: keys of the job, after a first line '# @package _global_'"
-    close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {prefix}{close[0]}?" if close else ";"
-    return f"{hint} Allowed: {', '.join(prefix + each for each in names)}"
+    return among(str(name), names, prefix)
 
 
 def _mapping(value: Any) -> Any:

@@ -100,10 +100,10 @@ def test_options_from_arguments_are_those_of_the_command():
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ({"thetta": 3}, "found option 'thetta'; did you mean theta? Allowed: trace, format"),
+        ({"thetta": 3}, "found option 'thetta' (did you mean theta?); allowed: trace, format"),
         ({"theta": -1}, "theta: found -1; allowed: a number, at least 0, or a list of them"),
-        ({"cluster": {"fils": 3}}, "found option 'cluster.fils'; did you mean cluster.files?"),
-        ({"cluster.fils": 3}, "found option 'cluster.fils'; did you mean cluster.files?"),
+        ({"cluster": {"fils": 3}}, "found option 'cluster.fils' (did you mean cluster.files?)"),
+        ({"cluster.fils": 3}, "found option 'cluster.fils' (did you mean cluster.files?)"),
         ({"cluster": 3}, "cluster: found 3; allowed: a mapping"),
         ({"engine": "rey"}, "engine.name: found 'rey'; allowed: serial, ray"),
         ({"nodes": "nowhere.csv"}, "nowhere.csv: no such file or folder"),

@@ -173,28 +173,32 @@ class Checker:
                 message = "found a value after none in the rows before; allowed: values from the first rows on, or none"
                 raise place.error(message, column=name, row=int(np.argmax(filled)))
         arrays = {column.name: self._canonical(batch, column, place) for column in self.columns}
-        if {"arrival_s", "start_s"} <= set(arrays):
-            self._step_s = _step_of(arrays) if step_s is None else step_s
-            self._begin_no_earlier(arrays)
+        later = next((name for name in ("start_s", "finish_s") if name in arrays), None)
+        if "arrival_s" in arrays and later is not None:
+            self._step_s = _step_of(arrays, later) if step_s is None else step_s
+            self._no_earlier(arrays, later)
         _check_times(arrays, place)
         return pa.record_batch(arrays)
 
-    def _begin_no_earlier(self, arrays: dict[str, pa.Array]) -> None:
+    def _no_earlier(self, arrays: dict[str, pa.Array], later: str) -> None:
         """Accesses that began before an arrival that was rounded up, by less than its step, begin when it arrived.
 
         They end as much later, so that services are as long as they were; arrivals keep their clock and their order.
+        Where only their end is known (``later``), they end when they arrived.
         """
-        arrival, start = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", "start_s"))
-        early = (start < arrival) & (start > arrival - self._step_s * (1 - 1e-6))
+        arrival, time = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", later))
+        early = (time < arrival) & (time > arrival - self._step_s * (1 - 1e-6))
         if not early.any():
             return
+        begin = later == "start_s"
         say_once(
-            f"{self._source}: accesses began before their arrivals, by less than the {self._step_s:g} s to which these "
-            "are rounded: they count as begun when they arrived, and are served as long as they were"
+            f"{self._source}: accesses {'began' if begin else 'ended'} before their arrivals, by less than the "
+            f"{self._step_s:g} s to which these are rounded: they count as {'begun' if begin else 'ended'} when they "
+            f"arrived{', and are served as long as they were' if begin else ''}"
         )
-        delay = pa.array(np.where(early, arrival - start, 0.0))
-        arrays["start_s"] = pc.if_else(pa.array(early), arrays["arrival_s"], arrays["start_s"])
-        if "finish_s" in arrays:
+        delay = pa.array(np.where(early, arrival - time, 0.0))
+        arrays[later] = pc.if_else(pa.array(early), arrays["arrival_s"], arrays[later])
+        if begin and "finish_s" in arrays:
             arrays["finish_s"] = pc.add(arrays["finish_s"], delay)
 
     def _canonical(self, batch: pa.RecordBatch, column: Column, place: BatchPlace) -> pa.Array:
@@ -282,10 +286,10 @@ def _no_numbers(values: pa.ChunkedArray, column: Column, allowed: str, place: Ba
     return place.error(f"found type {values.type}; allowed: {allowed}", column=column.name)
 
 
-def _step_of(arrays: dict[str, pa.Array]) -> float:
+def _step_of(arrays: dict[str, pa.Array], later: str) -> float:
     """Step of the arrivals' clock, s; 0 where nothing began before it arrived, or few arrivals say nothing of it."""
-    arrival, start = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", "start_s"))
-    if not np.any(start < arrival) or len(np.unique(arrival)) < LEAST_TIMES:
+    arrival, time = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", later))
+    if not np.any(time < arrival) or len(np.unique(arrival)) < LEAST_TIMES:
         return 0.0
     return clock_resolution(arrival)
 

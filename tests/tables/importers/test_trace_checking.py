@@ -116,6 +116,22 @@ def test_arrivals_rounded_above_the_begin_of_service(tmp_path):
             read(tmp_path, requests(**columns | {"start_s": np.maximum(wrong, 0)}))
 
 
+def test_arrivals_rounded_above_the_end_of_service(tmp_path):
+    """The same where only ends are known, as of logs with times of response."""
+    rng = np.random.default_rng(2)
+    exact = np.sort(rng.uniform(0, 1, 200))
+    columns = {"request_id": np.arange(200), "arrival_s": np.round(exact, 3), "finish_s": exact + 1e-4}
+    columns |= {"file_id": np.arange(200), "node_id": np.arange(200) % 7, "op": ["read"] * 200}
+    columns |= {"bytes": [5.0] * 200, "start_s": None}
+    assert np.any(columns["finish_s"] < columns["arrival_s"])
+    _, found = read(tmp_path, requests(**columns))
+    arrival, finish = (found[name].to_numpy() for name in ("arrival_s", "finish_s"))
+    np.testing.assert_array_equal(arrival, columns["arrival_s"])
+    np.testing.assert_allclose(finish, np.maximum(exact + 1e-4, arrival), rtol=1e-12)
+    with pytest.raises(UserError, match="column finish_s, row [01] .*allowed: at least arrival_s"):
+        read(tmp_path, requests(**columns | {"finish_s": np.maximum(exact - 2e-3, 0)}))
+
+
 WRONG = {
     "finish": (
         {"finish_s": [1.0, 1.0, 2.0, 2.25]},
