@@ -6,10 +6,12 @@ which is replaced by a call of the module's function where JAX lowers the progra
 
 import os
 import pickle
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ try:
 except (ImportError, AttributeError):  # a JAX that has other names for them
     HAS_TRACES = False
 
+_CALLED = re.compile(r"custom_call @([\w.$]+)")
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -37,15 +41,19 @@ class Trace:
         module: StableHLO, in MLIR's bytecode; it takes all arguments.
         results: shape, type, and whether that gives way to others, of each result.
         form: the results as the function returns them, with their places in place of the arrays.
+        factorizes: whether it calls LAPACK.
     """
 
     name: str
     module: bytes
     results: tuple[tuple[tuple[int, ...], str, bool], ...]
     form: Any
+    factorizes: bool
 
     def __call__(self, leaves: Sequence[jax.Array]) -> Any:
         """The results, within a program that is traced."""
+        if self.factorizes:
+            _find_lapack()
         return jax.tree.unflatten(jax.tree.structure(self.form), _TRACED.bind(*leaves, trace=self))
 
 
@@ -57,7 +65,7 @@ def trace(function: Callable[..., Any], leaves: Sequence[jax.Array]) -> Trace | 
         leaves: its arguments, or what stands for them.
 
     Returns:
-        None where what it does is more than its module says, such as calling Python.
+        None where its module does not say all that it does: where it calls Python, or code of this process.
     """
     forms: list[Any] = []
 
@@ -70,9 +78,13 @@ def trace(function: Callable[..., Any], leaves: Sequence[jax.Array]) -> Trace | 
     traced = jax.jit(flat, keep_unused=True).trace(*shapes)
     if traced.jaxpr.effects:
         return None
-    module = _to_bytecode(traced.lower().compiler_ir("stablehlo"))
+    lowered = traced.lower()
+    called = set(_CALLED.findall(lowered.as_text()))
+    if not all(name.startswith("lapack_") for name in called):
+        return None
+    module = _to_bytecode(lowered.compiler_ir("stablehlo"))
     results = tuple((x.shape, str(x.dtype), x.weak_type) for x in traced.jaxpr.out_avals)
-    return Trace(getattr(function, "__name__", "function"), module, results, forms[-1])
+    return Trace(getattr(function, "__name__", "function"), module, results, forms[-1], bool(called))
 
 
 def read_trace(path: Path) -> Trace | None:
@@ -90,7 +102,8 @@ def read_trace(path: Path) -> Trace | None:
 def write_trace(path: Path, traced: Trace) -> None:
     """Keep it for other processes, where that is possible."""
     try:
-        content = pickle.dumps((traced.name, traced.module, traced.results, traced.form))
+        parts = (traced.name, traced.module, traced.results, traced.form, traced.factorizes)
+        content = pickle.dumps(parts)
     except Exception:  # results of a class that cannot be found by its name
         return
     with suppress(OSError):
@@ -98,6 +111,12 @@ def write_trace(path: Path, traced: Trace) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(content)
         os.replace(file.name, path)
+
+
+@cache
+def _find_lapack() -> None:
+    """JAX looks for LAPACK's functions where it lowers a factorization; without, a process that calls them dies."""
+    jax.jit(jax.numpy.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), float))
 
 
 def _types(*_: Any, trace: Trace) -> list[Any]:

@@ -84,7 +84,13 @@ def _calling(x):
     return x + 3
 
 
+def _python(x):
+    TRACED.append("python")
+    return jax.pure_callback(lambda x: np.asarray(2 * x), jax.ShapeDtypeStruct((), float), x)
+
+
 POINT = program(_point)
+PYTHON = program(_python)
 CALLING = program(_calling)
 QUICK = program(_point, quick=True)
 SCALED = program(_point, static_argnames="factor")
@@ -317,6 +323,34 @@ def test_a_hash_knows_of_all_that_is_imported(tmp_path, monkeypatch):
     source_cache._place.cache_clear()
 
 
+def run(script):
+    """What a script prints, in a process of its own."""
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_factorizations_of_another_process(tmp_path, folder):
+    """Where the process has lowered none itself."""
+    script = tmp_path / "solve.py"
+    script.write_text(
+        "import jax.numpy as jnp, numpy as np\nfrom ecjax.programs import program\n"
+        "SOLVE = program(jnp.linalg.solve)\n"
+        "print(SOLVE(2 * np.eye(3), np.ones(3)).tolist())\n"
+    )
+    assert run(script) == "[0.5, 0.5, 0.5]"
+    assert len([path for path in folder.rglob("*") if path.is_file()]) == 1
+    assert run(script) == "[0.5, 0.5, 0.5]"
+
+
+def test_what_calls_code_of_this_process_is_traced(folder):
+    for _ in range(2):
+        forget()
+        assert float(PYTHON(np.float64(2.0))) == 4.0
+    assert TRACED
+    assert not folder.exists()
+
+
 def test_another_source_is_another_program(tmp_path):
     """In processes of its own, as a user would edit a file."""
     script = tmp_path / "walk.py"
@@ -326,8 +360,7 @@ def test_another_source_is_another_program(tmp_path):
             f"def _walk(x):\n    TRACED.append(1)\n    return x + {number}\n"
             "WALK = program(_walk)\nprint(float(WALK(np.float64(1.0))), min(1, len(TRACED)))\n"
         )
-        done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-        assert done.stdout.strip() == expected, done.stderr
+        assert run(script) == expected
 
 
 def test_a_jax_without_what_keeps_traces_traces(folder, monkeypatch):
