@@ -27,6 +27,7 @@ from ecjax.studies.spine.study import collected_outcomes
 # options of a job from its name and the words of its command line
 OptionsOf = Callable[[str, list[str]], Any]
 _ERROR = 40  # level of log lines
+_LONG_S = 1.0  # rules that take less are not told of
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Work:
         paper: whose claims they are.
         setting: how studies run.
         study_count: how many of its studies are needed.
+        claim_count: how many claims are judged.
         made: what came of studies, by name.
         errors: of those that failed, by name.
         commands: of studies, by name.
@@ -81,6 +83,7 @@ class Work:
     paper: Paper
     setting: Setting
     study_count: int
+    claim_count: int
     made: dict[str, Made] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
@@ -122,8 +125,11 @@ class Work:
 
     def claim(self, claim: Claim) -> Task:
         """The task that judges a claim."""
+        began = 0.0
 
         def begin() -> Future[Any]:
+            nonlocal began
+            began = time.perf_counter()
             failed = [self.errors[name] for name in claim.studies if name in self.errors]
             if failed:
                 future: Future[Any] = Future()
@@ -138,6 +144,10 @@ class Work:
                 self.seconds += seconds
             except WorkerEnded as error:
                 self.findings[claim.id] = Finding(Verdict.NOT_JUDGED, why=f"its rule failed: {error}")
+            took = time.perf_counter() - began
+            if took > _LONG_S:
+                done = f"{len(self.findings)} of {self.claim_count}"
+                log.info("%s: %s took %.1f s (%s claims)", self.paper.name, claim.id, took, done)
 
         return Task(claim.id, begin, end, frozenset(claim.studies), claim.timed)
 
@@ -178,7 +188,7 @@ def judged(paper: Paper, claims: Iterable[Claim], setting: Setting) -> tuple[lis
     needed = {name for claim in claims for name in claim.studies}
     needed |= {replayed[name] for name in needed if name in replayed}
     timed = {name for claim in claims if claim.timed for name in claim.studies}
-    work = Work(paper, setting, len(needed))
+    work = Work(paper, setting, len(needed), len(claims))
     studies = [work.study(each, alone=each.name in timed) for each in paper.studies if each.name in needed]
     carry_out([*studies, *(work.claim(claim) for claim in claims)], setting.processes)
     command = f"ecjax reproduce {paper.name}" + ("" if setting.size == SMALL else f" size={setting.size}")

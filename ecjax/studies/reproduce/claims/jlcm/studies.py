@@ -71,7 +71,46 @@ _ALIKE = (
     "cluster.nodes_per_site=12",
 )
 
+# the longest first, beside which the others run
 STUDIES = (
+    Study(
+        "sizes",
+        (
+            *(
+                "replay",
+                "experiment=replay_fig9",
+                "planning.cluster.bytes=200e6",
+                "policy=[probabilistic,round_robin]",
+            ),
+            *(
+                "planning.method=[certified,oblivious_lb,random_cp,max_ec]",
+                "planning.size_scale=[0.25,0.5,0.75,1]",
+            ),
+        ),
+        **_requests(20_000, _FEW),
+    ),
+    Study(
+        "fig13",
+        (
+            *("optimize", "experiment=jlcm_fig13", "method=[certified,published]"),
+            "theta=[0,0.5,1,2,5,10,20,50,100,200,1e6]",
+        ),
+        small=("theta=[0,0.5,5,50,200,1e6]", "estimate=false", "gap=0.01"),
+    ),
+    Study(
+        "fig12_plans",
+        (
+            *("optimize", "experiment=jlcm_fig12", "min_extra_chunks=0", "cluster.grouped=true"),
+            "method=[certified,published]",
+        ),
+        small=("rate_scale=[0.8,0.88,1]", "estimate=false", "gap=0.01"),
+    ),
+    Study(
+        "fig12",
+        ("replay", "plan_where=method=certified"),
+        **_requests(40_000),
+        replays="fig12_plans",
+    ),
     Study(
         "loads",
         (
@@ -155,42 +194,4 @@ STUDIES = (
         inputs=_printed_codes,
     ),
     Study("fig11", ("replay", "experiment=replay_fig11"), **_requests(40_000, _FEW)),
-    Study(
-        "fig12_plans",
-        (
-            *("optimize", "experiment=jlcm_fig12", "min_extra_chunks=0", "cluster.grouped=true"),
-            "method=[certified,published]",
-        ),
-        small=("rate_scale=[0.8,0.88,1]", "estimate=false", "gap=0.01"),
-    ),
-    Study(
-        "fig12",
-        ("replay", "plan_where=method=certified"),
-        **_requests(40_000),
-        replays="fig12_plans",
-    ),
-    Study(
-        "fig13",
-        (
-            *("optimize", "experiment=jlcm_fig13", "method=[certified,published]"),
-            "theta=[0,0.5,1,2,5,10,20,50,100,200,1e6]",
-        ),
-        small=("theta=[0,0.5,5,50,200,1e6]", "estimate=false", "gap=0.01"),
-    ),
-    Study(
-        "sizes",
-        (
-            *(
-                "replay",
-                "experiment=replay_fig9",
-                "planning.cluster.bytes=200e6",
-                "policy=[probabilistic,round_robin]",
-            ),
-            *(
-                "planning.method=[certified,oblivious_lb,random_cp,max_ec]",
-                "planning.size_scale=[0.25,0.5,0.75,1]",
-            ),
-        ),
-        **_requests(20_000, _FEW),
-    ),
 )
