@@ -7,7 +7,7 @@ which is replaced by a call of the module's function where JAX lowers the progra
 import os
 import pickle
 import re
-import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ def read_trace(path: Path) -> Trace | None:
     """The trace of a file; None where there is none that can be read."""
     try:
         return Trace(*pickle.loads(path.read_bytes()))
-    except FileNotFoundError:
+    except OSError:  # absent, or another user's
         return None
     except Exception:  # damaged, or of classes that are gone
         with suppress(OSError):
@@ -108,9 +108,10 @@ def write_trace(path: Path, traced: Trace) -> None:
         return
     with suppress(OSError):
         make_folder(path.parent)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(content)
-        os.replace(file.name, path)
+        # under a name of its own until it is whole; what others may read of the folder they may of the file
+        beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+        beside.write_bytes(content)
+        os.replace(beside, path)
 
 
 @cache

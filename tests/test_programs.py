@@ -3,7 +3,7 @@
 import enum
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -27,6 +27,14 @@ class Point(NamedTuple):
 class Settings:
     factor: float
     name: str = "plain"
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Queue:
+    rate: jax.Array
+    servers: int = field(metadata={"static": True})
+    name: str = field(default="fcfs", metadata={"static": True})
 
 
 class Kind(enum.Enum):
@@ -89,7 +97,13 @@ def _python(x):
     return jax.pure_callback(lambda x: np.asarray(2 * x), jax.ShapeDtypeStruct((), float), x)
 
 
+def _load(queue):
+    TRACED.append("load")
+    return Queue(queue.rate / queue.servers, queue.servers, queue.name)
+
+
 POINT = program(_point)
+LOAD = program(_load)
 PYTHON = program(_python)
 CALLING = program(_calling)
 QUICK = program(_point, quick=True)
@@ -167,6 +181,18 @@ def test_static_arguments_are_part_of_it(how):
             assert not TRACED
             np.testing.assert_array_equal(result, expected * (1.0 if known is None else factor))
             np.testing.assert_array_equal(again, result)
+
+
+def test_static_fields_are_part_of_it():
+    for servers, name in ((2, "fcfs"), (4, "fcfs"), (4, "priority")):
+        queue = Queue(np.ones(3), servers, name)
+        result, traced = times_traced(LOAD, queue)
+        assert traced > 0
+        again, traced = times_traced(LOAD, queue)
+        assert traced == 0
+        for each in (result, again):
+            assert (each.servers, each.name) == (servers, name)
+            np.testing.assert_allclose(each.rate, 1 / servers)
 
 
 def test_static_arguments_by_name_and_by_place():
