@@ -11,9 +11,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args
 
-from ecjax.errors import UserError
+from ecjax.errors import UserError, among
 from ecjax.jobs_index import GROUPS, Job, choices, engines, folder
-from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, among, checked, rule_of
+from ecjax.options import MOST_VALUES, Listed, Series, Special, Wrong, checked, rule_of
 
 FLAGS = (
     "-m",
@@ -343,7 +343,7 @@ def option_of(job: Job, name: str) -> Field[Any] | None:
             names = {each.name: each for each in fields(options)}
         if part not in names:
             prefix = "".join(piece + "." for piece in parts[:depth])
-            raise UserError(f"found option {name!r}{among(part, list(names), prefix)}")
+            raise UserError(f"found option {name!r}{among(part, names, prefix)}")
         item = names[part]
         options = getattr(options, part)
     return item

@@ -16,9 +16,9 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ecjax.errors import UserError
+from ecjax.errors import UserError, among
 from ecjax.jobs_index import GROUPS, Job, folder
-from ecjax.options import among, checked, defaults
+from ecjax.options import checked, defaults
 
 _Options = TypeVar("_Options")
 

@@ -1,5 +1,8 @@
 """What a user can get wrong, as one exception whose message is one line."""
 
+import difflib
+from collections.abc import Collection
+
 from ecjax.display import displayed
 
 EXIT_USER = 2  # exit code of what ends with one
@@ -14,3 +17,16 @@ class UserError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(displayed(" ".join(message.split())))
+
+
+def among(name: str, names: Collection[str], prefix: str = "") -> str:
+    """End of a message about a name that is none of these: what may have been meant, and what is allowed.
+
+    Args:
+        name: what was written.
+        names: what is allowed.
+        prefix: of the names, ``"generate."``.
+    """
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f" (did you mean {prefix}{close[0]}?)" if close else ""
+    return f"{hint}; allowed: {', '.join(prefix + each for each in names)}"

@@ -142,10 +142,10 @@ class _Kept:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, as ``jax.jit`` traces it."""
-        path = self._path(args, kwargs) if _usable() else None
+        leaves, tree = jax.tree.flatten(self._arrays(args, kwargs))
+        path = self._path(leaves, tree, args, kwargs) if _usable() else None
         if path is None:
             return self._function(*args, **kwargs)
-        leaves, tree = jax.tree.flatten(self._arrays(args, kwargs))
         kept = read_trace(path)
         if kept is None:
             # a function that fails is traced once more by JAX itself, whose message is the better one
@@ -174,12 +174,13 @@ class _Kept:
         positional = [value for i, value in enumerate(args) if i not in self._positions]
         return positional, {name: value for name, value in kwargs.items() if name not in self._names}
 
-    def _path(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Path | None:
+    def _path(
+        self, leaves: list[Any], tree: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Path | None:
         """Where it is kept; None where there is no place, or nothing to know it by."""
         folder = _folder(self._file)
         if folder is None:
             return None
-        leaves, tree = jax.tree.flatten(self._arrays(args, kwargs))
         static = [args[i] for i in sorted(self._positions) if i < len(args)]
         named = [(name, kwargs[name]) for name in sorted(self._names) if name in kwargs]
         form = str(tree)

@@ -230,10 +230,11 @@ def test_results_are_on_no_device_of_their_own():
         assert not POINT(np.arange(3.0)).x.committed
 
 
-def test_what_calls_python_is_traced(folder):
+@pytest.mark.parametrize(("function", "expected"), [(CALLING, 5.0), (PYTHON, 4.0)], ids=["effect", "result"])
+def test_what_calls_python_is_traced(folder, function, expected):
     for _ in range(2):
         forget()
-        assert float(CALLING(np.float64(2.0))) == 5.0
+        assert float(function(np.float64(2.0))) == expected
     assert TRACED
     assert not folder.exists()
 
@@ -367,14 +368,6 @@ def test_factorizations_of_another_process(tmp_path, folder):
     assert run(script) == "[0.5, 0.5, 0.5]"
     assert len([path for path in folder.rglob("*") if path.is_file()]) == 1
     assert run(script) == "[0.5, 0.5, 0.5]"
-
-
-def test_what_calls_code_of_this_process_is_traced(folder):
-    for _ in range(2):
-        forget()
-        assert float(PYTHON(np.float64(2.0))) == 4.0
-    assert TRACED
-    assert not folder.exists()
 
 
 def test_another_source_is_another_program(tmp_path):

@@ -1,9 +1,8 @@
 """The pages that ``ecjax JOB --guide`` and ``ecjax guide PAGE`` print: Markdown, beside this file."""
 
-import difflib
 from pathlib import Path
 
-from ecjax.errors import UserError
+from ecjax.errors import UserError, among
 
 _FOLDER = Path(__file__).parent
 
@@ -24,7 +23,5 @@ def page(name: str) -> str:
     """
     names = pages()
     if name not in names:
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise UserError(f"guide: found {name!r}{hint}; allowed: {', '.join(names)}")
+        raise UserError(f"guide: found {name!r}{among(name, names)}")
     return (_FOLDER / f"{name}.md").read_text()

@@ -4,7 +4,7 @@ An option stands in one place: the field of a frozen dataclass, made by ``option
 composed configuration, the check and the identity of a run all read that field.
 """
 
-from ecjax.options.checking import among, changed, checked
+from ecjax.options.checking import changed, checked
 from ecjax.options.fields import defaults, identifying, option, rule_of, section
 from ecjax.options.rules import (
     MOST_NUMBER,
@@ -42,7 +42,6 @@ __all__ = [
     "Whole",
     "Words",
     "Wrong",
-    "among",
     "changed",
     "checked",
     "defaults",

@@ -1,6 +1,5 @@
 """Options checked: every mistake names the option, what was found and what is allowed."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, get_args
@@ -42,19 +41,6 @@ def _values(options: Any, names: Iterable[str]) -> dict[str, Any]:
             value = rule_of(items[name])(value)
         values[name] = value
     return values
-
-
-def among(name: str, names: list[str], prefix: str = "") -> str:
-    """End of a message about a name that is none of these: what may have been meant, and what is allowed.
-
-    Args:
-        name: what was written.
-        names: what is allowed.
-        prefix: of the names, ``"generate."``.
-    """
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f" (did you mean {prefix}{close[0]}?)" if close else ""
-    return f"{hint}; allowed: {', '.join(prefix + each for each in names)}"
 
 
 def checked(options: Options, prefix: str = "") -> Options:

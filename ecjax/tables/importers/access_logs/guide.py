@@ -1,8 +1,6 @@
 """The guide of each source of logs: how to get the log, what it tells, and three commands from it to a plan."""
 
-import difflib
-
-from ecjax.errors import UserError
+from ecjax.errors import UserError, among
 from ecjax.tables.importers.access_logs import PROFILES
 from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
 from ecjax.tables.importers.trace import RATES
@@ -41,9 +39,7 @@ def source_guide(name: str) -> str:
         UserError: there is no source of this name.
     """
     if name not in PROFILES:
-        close = difflib.get_close_matches(name, PROFILES, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise UserError(f"guide: found {name!r}{hint}; allowed: {', '.join(PROFILES)}")
+        raise UserError(f"guide: found {name!r}{among(name, PROFILES)}")
     profile = PROFILES[name]
     extents = " extent_bytes=1048576" if profile.block else ""
     times = profile.nodes and profile.provides > {RATES}  # which make a nodes table
