@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 
 from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
-from ecjax.errors import UserError
 from ecjax.jobs_index import folder_of_results
 
 
@@ -22,15 +21,12 @@ def run_show(words: Sequence[str]) -> int:
     # slow to import
     from ecjax.studies.spine.as_json import print_json
     from ecjax.summaries import in_order, print_summary
-    from ecjax.tables.datasets import written_by, written_datasets
+    from ecjax.tables.datasets import results_job, written_datasets
     from ecjax.tables.folder import location
     from ecjax.tables.recommendation import read_recommendation
     from ecjax.tables.results import read_results
 
-    place = location(out)
-    job = written_by(place) if place.is_dir() else None
-    if job is None:
-        raise UserError(f"show: {out} holds no results of ecjax; allowed: what a job was told as out=")
+    job, place = results_job("show", out), location(out)
     runs = in_order(job, read_results(out, "runs"))
     recommendation = read_recommendation(place)
     if output_mode() is OutputMode.JSON:

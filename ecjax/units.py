@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, SupportsInt
 
 _BELOW_ONE = 0.5  # a unit is chosen from half of it on: 0.62 s reads as well as 620 ms
 _MOST = 1e5  # so many of a unit are said in the next larger one
@@ -70,6 +70,18 @@ def fitting_unit(*columns_s: Iterable[float | None]) -> Unit:
         if middle >= _BELOW_ONE * unit.seconds or largest >= _MOST * unit.seconds / _STEP:
             return unit
     return UNITS[-1]
+
+
+def count_text(count: SupportsInt, one: str, many: str | None = None) -> str:
+    """A number of things: ``1 file``, ``2 files``; with a verb, ``1 file is`` and ``2 files are``.
+
+    Args:
+        count: of them, a whole number.
+        one: what follows a one.
+        many: what follows other numbers; None: ``one`` with an s.
+    """
+    number = int(count)
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def time_text(seconds: float) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ecjax.console import OUTPUT, OutputMode, conclude, output_mode, say
 from ecjax.jobs_index import folder_of_results
+from ecjax.units import count_text
 
 if TYPE_CHECKING:
     from ecjax.tables.verify import Verified
@@ -63,9 +64,9 @@ def _sentence(verified: "Verified") -> str:
         len({finding.file for finding in verified.findings}),
     )
     text = (
-        f"{wrong} of {files} files are not as they were written"
+        f"{wrong} of {count_text(files, 'file')} {'is' if wrong == 1 else 'are'} not as written"
         if wrong
-        else f"All {files} files are as written"
+        else count_text(files, "file is as written", "files are as written")
     )
     states = list(verified.sources.values())
     others = len(states) - states.count("same")

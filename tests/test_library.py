@@ -162,7 +162,7 @@ def test_results_are_data_frames_by_name(plan):
     assert {"runs", "placements", "nodes", "files"} <= set(plan.datasets) <= set(dir(plan))
     assert set(plan.placements["file_id"]) == {7, 8}
     assert plan.nodes["node_id"].tolist() == NODES["node_id"]
-    assert "optimize: 1 runs" in plan.summary
+    assert "optimize: 1 run" in plan.summary
     assert isinstance(plan.figure("tradeoff"), Figure)
     with pytest.raises(UserError, match="figure: found 'trade'; allowed: tradeoff"):
         plan.figure("trade")

@@ -159,6 +159,10 @@ def test_the_sentence_says_by_how_much_and_whether_chance_explains_it():
     [
         (["show"], "show: found nothing; allowed: one folder of results"),
         (["show", "{}/none"], "show: {}/none holds no results of ecjax"),
+        (
+            ["show", "{}/plans/runs"],
+            "show: {}/plans/runs is one dataset of results; allowed: all of them, {}/plans",
+        ),
         (["compare", "{}/plans"], "compare: found {}/plans; allowed: two runs"),
         (["compare", "{}/none", "{}/plans"], "compare: {}/none: no such folder"),
         (

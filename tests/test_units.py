@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from ecjax.units import SECONDS, bytes_text, fitting_unit, plain
+from ecjax.units import SECONDS, bytes_text, count_text, fitting_unit, plain
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,8 @@ def test_no_powers_of_ten(value, words):
 
 def test_bytes_in_the_unit_that_fits():
     assert bytes_text(999.0) == "999 B" and bytes_text(2.5e9) == "2.5 GB" and bytes_text(3e16) == "30 PB"
+
+
+def test_numbers_of_things():
+    assert count_text(1, "run") == "1 run" and count_text(0, "run") == "0 runs"
+    assert count_text(np.int64(1200), "batch is", "batches are") == "1,200 batches are"

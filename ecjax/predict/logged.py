@@ -14,6 +14,7 @@ from ecjax.streams.arrivals import Factors
 from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
+from ecjax.units import count_text
 
 MOST_FILES = 1000  # that have a figure of their own
 _FEW = 1000  # requests below which a log says little
@@ -181,6 +182,7 @@ def remarks(estimate: TraceEstimate, reads: int, length_s: float, names: Sequenc
         )
     if reads < _FEW:
         words.append(
-            f"The log has {reads} reads: their bursts are seen, the 99 % point and the interval rest on few of them."
+            f"The log has {count_text(reads, 'read')}: their bursts are seen, the 99 % point and the interval rest on "
+            "few of them."
         )
     return words

@@ -10,6 +10,7 @@ from ecjax.errors import UserError
 from ecjax.rados.crush import breaking
 from ecjax.rados.files import Dumps
 from ecjax.rados.records import Cluster, Entries
+from ecjax.units import count_text
 
 _NAMED = 3
 _FULL = {"backfillfull", "full"}  # states of an OSD to which nothing is backfilled
@@ -26,7 +27,8 @@ def note_moving(listed: Sequence[Mapping[str, Any]], movable: np.ndarray, notes:
         )
         few = _few([each["pgid"] for each in moving])
         notes.append(
-            f"{len(moving)} groups move or are degraded ({few}: {states.most_common(1)[0][0]}): planned around, not "
+            f"{count_text(len(moving), 'group moves or is', 'groups move or are')} degraded ({few}: "
+            f"{states.most_common(1)[0][0]}): planned around, not "
             "changed; better wait until all are active+clean"
         )
 
@@ -36,7 +38,8 @@ def note_recovered(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> Non
     short = sum(0 < each["stat_sum"].get("num_objects", 0) <= each.get("log_size", 0) for each in listed)
     if short:
         notes.append(
-            f"the logs of {short} groups reach back over all their objects: where such a group changes it is "
+            f"the logs of {count_text(short, 'group')} reach back over all their objects: where such a group changes "
+            "it is "
             "recovered, not backfilled, and has less redundancy until that "
             "is done; take small batches (max_misplaced, max_bytes)"
         )
@@ -53,7 +56,10 @@ def note_stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[st
     stale += [name for name, upmap in entries.upmap.items() if name in sets and upmap != sets[name]]
     if not stale:
         return []
-    return [f"{len(stale)} groups have upmap entries that are not, or not wholly, in effect ({_few(stale)})"]
+    return [
+        f"{count_text(len(stale), 'group has', 'groups have')} upmap entries that are not, or not wholly, in effect "
+        f"({_few(stale)})"
+    ]
 
 
 def stored_bytes(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> np.ndarray:
@@ -73,7 +79,8 @@ def stored_bytes(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> np.nd
     if below.size:
         few = _few([listed[place]["pgid"] for place in below.tolist()])
         notes.append(
-            f"{below.size} groups count fewer than 0 bytes ({few}): taken for 0, a deep scrub counts anew"
+            f"{count_text(below.size, 'group counts', 'groups count')} fewer than 0 bytes ({few}): taken for 0, a "
+            "deep scrub counts anew"
         )
     return np.maximum(size, 0.0)
 
@@ -102,7 +109,8 @@ def note_full(osds: np.ndarray, room: np.ndarray, notes: list[str]) -> None:
     if full:
         few = _few([f"osd.{osd}" for osd in full])
         notes.append(
-            f"{len(full)} OSDs are so full that Ceph backfills no more to them ({few}): no shard is moved to them, and "
+            f"{count_text(len(full), 'OSD is', 'OSDs are')} so full that Ceph backfills no more to them ({few}): no "
+            "shard is moved to them, and "
             "groups that have one there stay as they are"
         )
 
@@ -113,7 +121,8 @@ def note_affinity(by_id: Mapping[int, Mapping[str, Any]], notes: list[str]) -> N
     if other:
         few = _few([f"osd.{osd}" for osd in other])
         notes.append(
-            f"primary_affinity of {len(other)} OSDs is not 1 ({few}): primaries of their groups may be others than "
+            f"primary_affinity of {count_text(len(other), 'OSD')} is not 1 ({few}): primaries of their groups may be "
+            "others than "
             "position 0, which primary_work counts"
         )
 
@@ -124,7 +133,8 @@ def note_breaking(cluster: Cluster, notes: list[str]) -> None:
     if wrong:
         name, why = next(iter(wrong.items()))
         notes.append(
-            f"{len(wrong)} groups break the CRUSH rule of their pool ({_few(list(wrong))}; {name}: {why}): planned "
+            f"{count_text(len(wrong), 'group breaks', 'groups break')} the CRUSH rule of the pool "
+            f"({_few(list(wrong))}; {name}: {why}): planned "
             "around, not changed"
         )
 
@@ -138,6 +148,6 @@ def note_unusable(cluster: Cluster, notes: list[str]) -> None:
     if wrong.size:
         osds = np.unique(groups.osd[there & ~cluster.usable[groups.osd]])
         notes.append(
-            f"{wrong.size} groups have OSDs that are down, out or of weight 0 "
+            f"{count_text(wrong.size, 'group has', 'groups have')} OSDs that are down, out or of weight 0 "
             f"({_few([f'osd.{osd}' for osd in cluster.osds[osds].tolist()])}): planned around, not changed"
         )

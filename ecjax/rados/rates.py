@@ -9,6 +9,7 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.rados.files import Dumps
 from ecjax.rados.pools import ERASURE
+from ecjax.units import count_text
 
 LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
 _NAMED = 3
@@ -66,8 +67,9 @@ def measured_rates(
             rate[inside & ~counted] = rate[inside & counted].mean() if (inside & counted).any() else 0.0
         few = ", ".join(refused[:_NAMED]) + (", ..." if len(refused) > _NAMED else "")
         notes.append(
-            f"{len(refused)} groups count fewer reads than before, or are new ({few}: a split, a new primary): they "
-            "get the mean rate of their pool"
+            f"{count_text(len(refused), 'group counts', 'groups count')} fewer reads than before, or "
+            f"{'is' if len(refused) == 1 else 'are'} new ({few}: a split, a new primary): the mean rate of the pool "
+            "is taken"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(counted & (reads > 0), 1024 * kilobytes / reads, np.nan)

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.display import displayed
-from ecjax.errors import UserError
 from ecjax.status import Status
-from ecjax.tables.datasets import batches_written, dataset_files, file_schema, written_by, written_datasets
+from ecjax.tables.datasets import batches_written, dataset_files, file_schema, results_job, written_datasets
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import Recommendation, read_recommendation
 from ecjax.tables.results import read_arrow, read_run
@@ -107,10 +106,7 @@ def read_study(out: str) -> Results:
     Raises:
         UserError: it holds no results, or a file is damaged.
     """
-    place = location(out)
-    job = written_by(place) if place.is_dir() else None
-    if job is None:
-        raise UserError(f"report: {out} holds no results of ecjax; allowed: what a job was told as out=")
+    job, place = results_job("report", out), location(out)
     return Results(
         out, job, read_arrow(out, "runs", None), written_datasets(place), read_recommendation(place)
     )

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from ecjax.errors import UserError
 from ecjax.tables import seals
 from ecjax.tables.arrow_schemas import INPUT_DATASETS, JOB_KEY, VERSION_KEY
-from ecjax.tables.folder import is_visible, publishing
+from ecjax.tables.folder import is_visible, location, publishing
 from ecjax.tables.formats import checked_parquet_file, parquet_file, user_errors
 from ecjax.tables.ids import decoded, is_text
 from ecjax.tables.result_schemas import RUNS
@@ -203,6 +203,25 @@ def written_by(out: Path) -> str | None:
     for path in dataset_files(out, RUNS)[:1]:
         return schema_job(file_schema(path))
     return None
+
+
+def results_job(command: str, out: str) -> str:
+    """The job whose results a folder holds.
+
+    Args:
+        command: that needs them, for the message.
+        out: the folder.
+
+    Raises:
+        UserError: it holds none; where a folder above it does, the message names that.
+    """
+    place = location(out)
+    job = written_by(place) if place.is_dir() else None
+    if job is not None:
+        return job
+    if place.is_dir() and written_by(place.parent):
+        raise UserError(f"{command}: {out} is one dataset of results; allowed: all of them, {place.parent}")
+    raise UserError(f"{command}: {out} holds no results of ecjax; allowed: the out= folder of a job")
 
 
 def file_run_ids(path: Path) -> list[str]:

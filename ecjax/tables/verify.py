@@ -62,7 +62,7 @@ def verify(out: str | Path) -> Verified:
             raise UserError(f"out={out}: no such folder")
         folders = [folder for folder in (place, *_subfolders(place)) if (folder / RUNS).is_dir()]
     if not folders:
-        raise UserError(f"out={out}: holds no results of ecjax; allowed: what a job was told as out=")
+        raise UserError(f"out={out}: holds no results of ecjax; allowed: the out= folder of a job")
     verified = Verified()
     for one in folders:
         _Folder(one, "" if one == place else f"{one.name}/", verified).check()

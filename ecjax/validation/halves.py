@@ -7,6 +7,7 @@ from ecjax.progress import detail
 from ecjax.simulation.laws import Laws
 from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.tables.statistics.service import ServiceInference
+from ecjax.units import count_text
 from ecjax.validation import theory
 from ecjax.validation.latencies import Groups, Statistics, observed, replayed
 from ecjax.validation.replay import Counter, drawn_finishes
@@ -143,12 +144,14 @@ class Halves:
         sentences = []
         if self.log.returned:
             sentences.append(
-                f"{self.log.returned} requests have rows that do not follow each other; their parts count as requests "
+                f"{count_text(self.log.returned, 'request has', 'requests have')} rows that do not follow each other; "
+                "the parts count as requests "
                 "of their own."
             )
         if self.unfinished:
             sentences.append(
-                f"{self.unfinished} reads of the second half have chunks without a finish time: they are not counted."
+                f"{count_text(self.unfinished, 'read')} of the second half with chunks without a finish time: not "
+                "counted."
             )
         before, after = self.span_s
         if before > 0 and after > 0:

@@ -7,6 +7,7 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.simulation.laws import Laws
+from ecjax.units import count_text
 from ecjax.validation import theory
 from ecjax.validation.arrivals import arrivals_estimate, arrivals_statistics
 from ecjax.validation.halves import Halves
@@ -48,7 +49,8 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> Predictions:
     if full.size:
         names = halves.accesses.node_ids.to_pylist()
         notices.append(
-            f"{full.size} nodes are loaded to 1 or more in the first half ({listed(names, full)}): their delays, and "
+            f"{count_text(full.size, 'node is', 'nodes are')} loaded to 1 or more in the first half "
+            f"({listed(names, full)}): delays there, and "
             "bounds of files on them, are infinite."
         )
     rows = theory.dispatch(reads, span, nodes, halves.files)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ecjax.tables.requests import Accesses
+from ecjax.units import count_text
 from ecjax.validation.halves import Halves
 from ecjax.validation.latencies import listed, seconds
 from ecjax.validation.replay import queue
@@ -84,7 +85,8 @@ def check_nodes(halves: Halves, observed_mean: float, notices: list[str]) -> flo
         several = several[np.argsort(-overlapping.share[several], kind="stable")]
         worst = several[0]
         notices.append(
-            f"{several.size} nodes serve several accesses at a time ({listed(names, several)}; at {names[worst]} "
+            f"{count_text(several.size, 'node serves', 'nodes serve')} several accesses at a time "
+            f"({listed(names, several)}; at {names[worst]} "
             f"{100 * overlapping.share[worst]:.0f} % of services begin before another has ended, up to "
             f"{overlapping.most[worst]} at a time): the prediction, one server per node, does not hold for them."
         )

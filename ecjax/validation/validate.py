@@ -22,7 +22,7 @@ from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.simulation.laws import EMPIRICAL_STALLED, FIRST_SAMPLE, KIND, B, Laws
 from ecjax.simulation.tally import BINS
 from ecjax.tables.requests import Accesses, TraceRequests
-from ecjax.units import bytes_text
+from ecjax.units import bytes_text, count_text
 from ecjax.validation.halves import Halves, service_times
 from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown
 from ecjax.validation.predictions import predictions
@@ -174,7 +174,8 @@ def _laws(accesses: Accesses, halves: Halves, service: np.ndarray, family: str, 
     poor = nodes_read[reads.pooled[nodes_read]]
     if poor.size:
         notices.append(
-            f"{poor.size} nodes have too few service times of reads in the first half for a law of their own "
+            f"{count_text(poor.size, 'node has', 'nodes have')} too few service times of reads in the first half for "
+            "a law "
             f"({listed(names, poor)}): they have that of all nodes together."
         )
     further = writes.laws.table.copy()

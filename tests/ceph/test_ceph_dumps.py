@@ -210,8 +210,8 @@ def test_what_is_wrong_with_groups_and_osds_is_a_note(tmp_path):
         osds[1] = a ^ 1  # the other OSD of the same host
     cluster = cluster_of(tmp_path, parts)
     text = "\n".join(cluster.notes)
-    assert "1 groups count fewer than 0 bytes (1.2)" in text and cluster.groups.bytes.min() == 0
-    assert "1 groups break the CRUSH rule of their pool (1.4; 1.4: two shards in one host)" in text
+    assert "1 group counts fewer than 0 bytes (1.2)" in text and cluster.groups.bytes.min() == 0
+    assert "1 group breaks the CRUSH rule of the pool (1.4; 1.4: two shards in one host)" in text
     assert "primary_affinity of 1 OSDs is not 1 (osd.1)" in text
 
 
@@ -327,9 +327,9 @@ def test_what_is_doubtful_is_a_note_and_planned_around(tmp_path):
     parts["groups"][1]["pg_map"]["pg_stats"][4]["stat_sum"]["num_read"] = 0
     cluster = cluster_of(tmp_path, parts)
     text = "\n".join(cluster.notes)
-    assert "1 groups move or are degraded (1.3: active+remapped+backfilling)" in text
-    assert "1 groups count fewer reads than before" in text and "(1.4:" in text
-    assert "fast_read" in text and "1 groups have upmap entries that are not" in text
+    assert "1 group moves or is degraded (1.3: active+remapped+backfilling)" in text
+    assert "1 group counts fewer reads than before" in text and "(1.4:" in text
+    assert "fast_read" in text and "1 group has upmap entries that are not" in text
     plan = plan_of(cluster, demand_of(cluster, np.ones(8)), 0.01)
     assert plan.sets and "1.3" not in plan.sets and all(name.startswith("1.") for name in plan.sets)
 

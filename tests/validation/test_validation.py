@@ -347,7 +347,7 @@ def test_a_node_of_the_second_half_only(tmp_path):
 
     rows, _ = make_log(1000, EXPONENTIAL, rate=8.0, choose=choose)
     found = validate(read(rows, tmp_path), replications=2)
-    assert any(s.startswith("1 nodes have too few service times") and "(n5)" in s for s in found.notices)
+    assert any(s.startswith("1 node has too few service times") and "(n5)" in s for s in found.notices)
     assert row_of(found, "replayed", "node", node_id="n5")["mean_s"] > 0.05
 
 

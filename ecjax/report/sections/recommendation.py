@@ -6,6 +6,7 @@ from typing import Any
 
 from ecjax.report.parts import Section
 from ecjax.report.results import Results
+from ecjax.units import count_text
 
 _DOUBTS = {
     "unstable": "the load of a node is 1 or more: its queue grows without end",
@@ -47,7 +48,7 @@ def section(results: Results) -> Section | None:
         sentences.append(f"Charts of a single run are about run {results.run['run_id']}, {which}.")
     warnings = ["This study is empty: no run was finished."] if not rows else []
     warnings += [
-        f"{counts[status]} of {len(rows)} runs {status}: {why}."
+        f"{counts[status]} of {count_text(len(rows), 'run')} {status}: {why}."
         for status, why in _DOUBTS.items()
         if counts[status]
     ]
@@ -57,7 +58,8 @@ def section(results: Results) -> Section | None:
     wide = [row for row in rows if (row.get("gap") or 0) > _GAP]
     if wide:
         warnings.append(
-            f"In {len(wide)} of {len(rows)} runs{_named(wide)} the gap to the lower bound is above {_GAP:.0%}: better "
+            f"In {len(wide)} of {count_text(len(rows), 'run')}{_named(wide)} the gap to the lower bound is above "
+            f"{_GAP:.0%}: better "
             "ones may exist."
         )
     for name in ("notices", "trace_remarks", "notes"):

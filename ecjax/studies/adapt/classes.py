@@ -15,6 +15,7 @@ from ecjax.studies.spine.logs import Reading, open_reading
 from ecjax.tables.formats import user_errors
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import requests
+from ecjax.units import count_text
 
 _MOST_PER_OP = 8
 MOST_CLASSES = 256  # a request's class is a byte
@@ -142,11 +143,13 @@ def _of_trace(options: AdaptOptions, classes: list[RequestClass] | None) -> tupl
         )
     mask = logged.bytes > 0
     if not mask.all():
-        log.info("trace: %d requests of 0 bytes are left out", np.sum(~mask))
+        log.info("trace: left out: %s of 0 bytes", count_text(np.sum(~mask), "request"))
     if classes is not None:
         ops = np.isin(logged.write, [each.op == "write" for each in classes])
         if not ops[mask].all():
-            log.info("trace: %d requests are left out: no class has their op", np.sum(mask & ~ops))
+            log.info(
+                "trace: left out: %s of an op that no class has", count_text(np.sum(mask & ~ops), "request")
+            )
             mask &= ops
     if not mask.any():
         raise UserError(

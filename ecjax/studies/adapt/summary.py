@@ -11,7 +11,7 @@ from ecjax.console import say
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, count_text, fitting_unit, plain
 
 _LATENCIES = {"mean_s": "mean", "p50_s": "p50", "p90_s": "p90", "p99_s": "p99", "std_s": "std"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
@@ -29,7 +29,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     """
     every = over_seeds(runs)
     seeds = f", {int(every['seeds'].max())} seeds" if not every.empty and every["seeds"].max() > 1 else ""
-    say(console, f"adapt: {len(runs)} runs{seeds} in {out}", "italic")
+    say(console, f"adapt: {count_text(len(runs), 'run')}{seeds} in {out}", "italic")
     if not every.empty:
         _show_replays(every, console)
         _warn_of_short_replays(runs, console)
@@ -61,7 +61,8 @@ def _show_replays(every: pd.DataFrame, console: Console) -> None:
     if overloaded:
         say(
             console,
-            f"{overloaded} of {len(shown)} lines are not stationary (*): requests come faster than the strategy can "
+            f"{overloaded} of {count_text(len(shown), 'line')} {'is' if overloaded == 1 else 'are'} not "
+            "stationary (*): requests come faster than the strategy can "
             "serve them, all the time or at the end, and latencies depend on how long that lasts.",
             "yellow",
         )
@@ -80,7 +81,8 @@ def _warn_of_short_replays(runs: pd.DataFrame, console: Console) -> None:
         digit = 10 ** math.floor(math.log10(short.max()))
         say(
             console,
-            f"{len(short)} of {len(runs)} runs are too short to be stationary: the proxy begins empty, and latencies "
+            f"{len(short)} of {count_text(len(runs), 'run')} {'is' if len(short) == 1 else 'are'} "
+            "too short to be stationary: the proxy begins empty, and latencies "
             f"are also of that beginning; requests={math.ceil(short.max() / digit) * digit:.0f} would do.",
             "yellow",
         )

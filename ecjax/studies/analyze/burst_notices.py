@@ -7,7 +7,7 @@ from ecjax.tables.statistics.poisson import too_coarse
 from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.statistics.ticks import TickCounts
 from ecjax.traffic.burstiness import Dispersion, dispersion, verdicts
-from ecjax.units import time_text
+from ecjax.units import count_text, time_text
 
 _FEW = 1000  # requests
 _PARTIAL = 4.0  # standard errors below its neighbour, that a tick is a part of one
@@ -40,7 +40,8 @@ def burst_notices(statistics: TraceStatistics) -> list[str]:
     if statistics.requests < _FEW and arrivals.span_s > 0:
         error = 100 / np.sqrt(statistics.requests)
         sentences.append(
-            f"{statistics.requests} requests are few: their rate is known to ± {error:.0f} % if they are Poisson; at "
+            f"{count_text(statistics.requests, 'request is', 'requests are')} few: the rate is known to ± {error:.0f} "
+            "% if they are Poisson; at "
             "scales where burstiness says that it cannot tell, nothing is known of bursts."
         )
     if len(statistics.file_ids) == 1 and statistics.requests > 1:

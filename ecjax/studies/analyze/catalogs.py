@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.nulls import empty_to_null
+from ecjax.units import count_text
 
 _ROUNDED = 1e-6  # relative; chunks are rounded up to whole bytes besides
 
@@ -42,7 +43,7 @@ def with_catalog(files: pa.Table, catalog: pa.Table | None, k: int | None, notic
     _say_conflicts(ids, size, stored, known & (stored > size * (1 + _ROUNDED) + 64), notices)
     if found.null_count:
         notices.append(
-            f"{found.null_count} objects of the log are not in the catalog: their sizes are the log's."
+            f"{count_text(found.null_count, 'object')} of the log not in the catalog: of the size that the log has."
         )
     stored[known] = np.where(size > 0, size, stored)[known]
     files = files.set_column(files.column_names.index("stored_bytes"), "stored_bytes", empty_to_null(stored))
@@ -50,7 +51,10 @@ def with_catalog(files: pa.Table, catalog: pa.Table | None, k: int | None, notic
     unread[found.drop_null().to_numpy()] = False
     empty = int(np.count_nonzero(sizes[unread] <= 0))
     if empty:
-        notices.append(f"{empty} objects of the catalog without a byte are left out of the files table.")
+        notices.append(
+            f"{count_text(empty, 'object')} of the catalog without a byte {'is' if empty == 1 else 'are'} left out of "
+            "the files table."
+        )
     unread &= sizes > 0
     return pa.concat_tables([files, _unread(files, catalog.filter(pa.array(unread)), k)])
 

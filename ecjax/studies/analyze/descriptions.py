@@ -5,6 +5,7 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.rules import AFFINE_COLUMNS, HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS, STALL_COLUMNS
+from ecjax.units import count_text
 
 _OF_RESULTS = ("run_id", "input_id")  # of tables that a job wrote
 _PRICES = ("cost_per_chunk_dollars", "cost_per_byte_dollars")
@@ -44,7 +45,9 @@ def described(learned: pa.Table, nodes: pa.Table | None, notices: list[str]) -> 
         if "channels" in nodes.column_names:
             learned = _with_channels(learned, nodes["channels"].take(rows), notices)
         if len(nodes) > len(ids):
-            notices.append(f"{len(nodes) - len(ids)} nodes of nodes= are not in the log: they are left out.")
+            notices.append(
+                f"Left out: {count_text(len(nodes) - len(ids), 'node')} of nodes= that the log does not name."
+            )
     if not set(_PRICES) & set(learned.column_names):
         notices.append(
             f"The trace has no prices: without {' or '.join(_PRICES)} in the nodes table (nodes=TABLE) every plan "
@@ -62,7 +65,8 @@ def _with_channels(learned: pa.Table, channels: pa.ChunkedArray, notices: list[s
     if name in learned.column_names:
         if differ:
             notices.append(
-                f"{differ} nodes have other channels in nodes= than the log shows: those of nodes= count."
+                f"{count_text(differ, 'node has', 'nodes have')} other channels in nodes= than the log shows: those "
+                "of nodes= count."
             )
         learned = learned.drop_columns([name])
     load = pc.divide(pc.multiply(learned["load"], before), pc.cast(after, pa.float64()))

@@ -11,6 +11,7 @@ from ecjax.tables.statistics.files import READS, WRITES
 from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.statistics.shrinkage import shrinkage_sentence, shrunk_rates
 from ecjax.traffic.peak import Window, busiest_window, window_statistics
+from ecjax.units import count_text
 
 
 class Counted(NamedTuple):
@@ -75,6 +76,7 @@ def counted(statistics: TraceStatistics, trace: Trace, window_s: float | None, n
     notices.append(
         f"Rates are those of the busiest {window.length_s:g} s, {window.start_s:.6g} s after the first arrival: "
         f"{window.ratio:.3g} times the mean. They stand for peaks that read the same files as this one, the largest of "
-        f"many windows; {unread} files that are read at other times have rate 0. Loads of nodes are means over the log."
+        f"many windows; {count_text(unread, 'file that is', 'files that are')} read at other times "
+        f"{'has' if unread == 1 else 'have'} rate 0. Loads of nodes are means over the log."
     )
     return Counted(counts[:, 0], counts[:, 1], window.length_s, window)

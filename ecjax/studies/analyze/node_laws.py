@@ -9,7 +9,7 @@ from ecjax.tables.statistics.delays import Cells
 from ecjax.tables.statistics.laws import fit_cells
 from ecjax.tables.statistics.moments import pooled_rows, raw_moments
 from ecjax.tables.statistics.stalls import law_moments, stalling_law, with_stalls
-from ecjax.units import time_text
+from ecjax.units import count_text, time_text
 
 _MISFIT = 0.05  # relative, of the mean
 
@@ -41,7 +41,8 @@ def affine_laws(
         return columns, moments
     worst = int(np.argmax(stalls[:, 0] * stalls[:, 1] ** 2))
     notices.append(
-        f"Services of {np.count_nonzero(stalls[:, 0])} nodes stall (stall_probability, stall_s): beside the "
+        f"Services of {count_text(np.count_nonzero(stalls[:, 0]), 'node')} stall (stall_probability, stall_s): beside "
+        "the "
         f"affine law, at node {names[worst].as_py()}, "
         f"{100 * stalls[worst, 0]:.2g} % of them take {time_text(stalls[worst, 1])} longer, whatever their size."
     )
@@ -67,7 +68,8 @@ def warn_of_misfit(cells: Cells, fitted: np.ndarray, names: pa.Array, notices: l
         worst = int(wrong[np.argmax(np.abs(np.log(ratio[wrong, 1])))])
         mean, second = 100 * (1 / ratio[worst, 0] - 1), ratio[worst, 1]
         notices.append(
-            f"The affine law misses the service times of {wrong.size} nodes (node {names[worst].as_py()}: its mean by "
+            f"The affine law misses the service times of {count_text(wrong.size, 'node')} (node "
+            f"{names[worst].as_py()}: its mean by "
             f"{mean:+.0f} %; their second moment, which waits depend on, is {second:.2g} times that of the law), as "
             "with delays that are no shifted exponentials; reference_bytes= gives moments instead."
         )

@@ -13,6 +13,7 @@ from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
 from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows
 from ecjax.tables.statistics.scan import TraceStatistics
+from ecjax.units import count_text
 
 _OPERATIONS = np.array(["read", "write"])
 
@@ -83,7 +84,7 @@ def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
 
     def listed(nodes: np.ndarray) -> str:
         shown = [str(names[int(i)].as_py()) for i in nodes[:3]] + ["..."] * (nodes.size > 3)
-        return f"{nodes.size} nodes ({', '.join(shown)})"
+        return f"{count_text(nodes.size, 'node')} ({', '.join(shown)})"
 
     several = np.flatnonzero(servers > 1)
     if several.size:
@@ -128,7 +129,8 @@ def _planned(service: Cells, count: int, names: pa.Array, notices: list[str]) ->
     if only.size:
         listed = ", ".join(str(names[int(i)].as_py()) for i in only[:5])
         notices.append(
-            f"{only.size} nodes were only written to ({listed}): their service law is that of writes."
+            f"{count_text(only.size, 'node was', 'nodes were')} only written to ({listed}): the service law is that "
+            "of writes there."
         )
     return ~service.write | ~reads[service.node]
 
@@ -188,7 +190,8 @@ def _warn_of_overload(load: np.ndarray, names: pa.Array, notices: list[str]) -> 
     if over.size:
         worst = int(over[np.argmax(load[over])])
         notices.append(
-            f"{over.size} nodes have a load of 1 or more (node {names[worst].as_py()}: rho = {load[worst]:.3g}): "
+            f"{count_text(over.size, 'node has', 'nodes have')} a load of 1 or more (node {names[worst].as_py()}: rho "
+            f"= {load[worst]:.3g}): "
             "start_s must be the start of service after queueing, not the arrival, and nodes that serve several "
             "accesses at once need their channels; no plan is stable with these rates on such nodes."
         )
@@ -198,7 +201,8 @@ def _without_unserved(table: pa.Table, served: np.ndarray, notices: list[str]) -
     if served.all():
         return table
     notices.append(
-        f"{int(np.count_nonzero(~served))} nodes without service times are left out of the nodes table."
+        f"{count_text(np.count_nonzero(~served), 'node')} without service times "
+        f"{'is' if np.count_nonzero(~served) == 1 else 'are'} left out of the nodes table."
     )
     return table.filter(pa.array(served)) if served.any() else None
 

@@ -9,6 +9,7 @@ from ecjax.studies.analyze.burst_summary import burstier_scale, busiest_text
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.spine.sentences import word
 from ecjax.tables.recommendation import Recommendation
+from ecjax.units import count_text
 
 _BUSY = 0.9
 _DESCRIBED = "{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}"
@@ -72,10 +73,12 @@ def _bursts(tables: dict[str, pa.Table]) -> str:
 def _busiest(nodes: list[dict[str, Any]]) -> str:
     loads = [node for node in nodes if node["load"] is not None]
     if not loads:
-        return f"{len(nodes)} nodes."
+        return f"{count_text(len(nodes), 'node')}."
     first = max(loads, key=lambda node: node["load"])
     mean = sum(node["load"] for node in loads) / len(loads)
     text = f"Of {len(nodes)} nodes {first['node_id']} is the busiest: load {first['load']:.2f}, {mean:.2f} on average."
+    if len(nodes) == 1:
+        text = f"The load of {first['node_id']}, the only node, is {mean:.2f}."
     return text + (
         " Near 1 waits grow without limit: move reads away from it." if first["load"] > _BUSY else ""
     )

@@ -31,6 +31,7 @@ from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.tables.statistics.shrinkage import poisson_error
 from ecjax.tables.statistics.zipf import fit_zipf
 from ecjax.traffic.peak import Window
+from ecjax.units import count_text
 
 _REJECT_TYPES = {
     "file": pa.string(),
@@ -85,7 +86,10 @@ def file_table(
     )
     without = int(np.count_nonzero(size == 0))
     if without:
-        notices.append(f"{without} files of which no byte was asked for are left out of the files table.")
+        notices.append(
+            f"{count_text(without, 'file')} of which no byte was asked for {'is' if without == 1 else 'are'} left out "
+            "of the files table."
+        )
         table = table.filter(pc.not_equal(table["bytes"], 0.0))
     return table
 
@@ -104,10 +108,13 @@ def _chunks(statistics: TraceStatistics, k: int | None, notices: list[str]) -> n
         read = np.unique(chunks[chunks > 0])
         if read.size == 1:
             notices.append(
-                f"{unread} files were never read; they are given k = {read[0]}, which all files read have."
+                f"{count_text(unread, 'file was', 'files were')} never read: k = {read[0]}, which all files read "
+                "have, is taken."
             )
             return np.full(count, read[0])
-        notices.append(f"{unread} files were never read, so that their k is not in the trace: give k=.")
+        notices.append(
+            f"{count_text(unread, 'file was', 'files were')} never read, so that k is not in the trace: give k=."
+        )
     return chunks
 
 
@@ -149,14 +156,15 @@ def trace_table(
     zipf = fit_zipf(statistics.files[:, READS])
     if span <= 0:
         notices.append(
-            f"All {statistics.requests} requests arrive at the same time: without a span there are no rates, loads or "
-            "gaps; at least two different arrival times are needed."
+            f"{count_text(statistics.requests, 'request arrives', 'requests arrive')}, all at one time: without a span "
+            "there are no rates, loads or gaps; at least two different arrival times are needed."
         )
     if trace.tally is not None:
         notices += trace.tally.notices()
     if statistics.returned:
         notices.append(
-            f"{statistics.returned} requests have rows that do not follow each other; their parts count as requests of "
+            f"{count_text(statistics.returned, 'request has', 'requests have')} rows that do not follow each other; "
+            "the parts count as requests of "
             "their own (sort=true brings rows with one arrival time together)."
         )
     provides = set(trace.provides) | (set() if statistics.service_reason else {SERVICE_TIMES})

@@ -15,7 +15,7 @@ from ecjax.display import displayed
 from ecjax.studies.analyze.burst_summary import burst_facts, show_burstiness
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.statistics.poisson import too_coarse
-from ecjax.units import Unit, bytes_text, fitting_unit, time_text
+from ecjax.units import Unit, bytes_text, count_text, fitting_unit, time_text
 
 _NODES_SHOWN = 24
 _PLAUSIBLE_SHARE = 0.1
@@ -58,10 +58,12 @@ def _facts(row: dict[str, Any], bursts: list[tuple[str, str]]) -> list[tuple[str
         row: of the trace.
         bursts: what is said of how bursty its reads and writes are.
     """
-    kinds = f"({row['reads']:,} reads, {row['writes']:,} writes)"
+    kinds = f"({count_text(row['reads'], 'read')}, {count_text(row['writes'], 'write')})"
     facts = [("format", f"{row['format']}; provides {row['provides']}")]
     facts += [("", sentence) for sentence in (row["loses"] or "").splitlines()]
-    facts.append(("rows", f"{row['rows']:,} rows, {row['requests']:,} requests {kinds}"))
+    facts.append(
+        ("rows", f"{count_text(row['rows'], 'row')}, {count_text(row['requests'], 'request')} {kinds}")
+    )
     facts.append(("span", f"{time_text(row['span_s'])}; clock {_clock(row)}"))
     if row["read_rate_per_s"] is not None:
         rates = f"{row['read_rate_per_s']:.4g} reads/s, {row['write_rate_per_s']:.4g} writes/s"

@@ -23,7 +23,7 @@ from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
-from ecjax.units import time_text
+from ecjax.units import count_text, time_text
 
 _REMEMBERED = 2  # workloads that stay in memory, so that points of one seed share theirs
 _reads, _places = lru_cache(_REMEMBERED)(zipf_reads), lru_cache(_REMEMBERED)(placed)
@@ -175,7 +175,7 @@ def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> It
             partial(_drawn, law, options.reads, options.rate_per_s, len(nodes.edge_ids)),
             law.shares if law.drift == 0 else None,
             run_id("inputs", names | drawn, "", None, ""),
-            f"{options.reads} generated reads of {items} items; {_sizes(options, nodes)}",
+            f"{count_text(options.reads, 'generated read')} of {count_text(items, 'item')}; {_sizes(options, nodes)}",
             {"arrivals": "poisson", "rate_per_s": options.rate_per_s},
             zipf,
         )
@@ -192,13 +192,15 @@ def _logged(options: CacheOptions, logged: Log, nodes: Nodes, names: dict[str, A
             partial(_same, reads),
             None,
             run_id("inputs", names | logged.identity | {"items": items}, "", None, ""),
-            f"{len(reads.time_s)} reads of {items} items of {Path(logged.path).name}; {_sizes(options, nodes)}",
+            f"{count_text(len(reads.time_s), 'read')} of {count_text(items, 'item')} of {Path(logged.path).name}; "
+            f"{_sizes(options, nodes)}",
             {"arrivals": "trace", "rate_per_s": rate, "rate_scale": options.rate_scale},
         )
 
 
 def _sizes(options: CacheOptions, nodes: Nodes) -> str:
-    return f"{len(nodes.edge_ids)} edges, {len(nodes.node_ids)} nodes of {options.buckets} buckets"
+    edges, stores = count_text(len(nodes.edge_ids), "edge"), count_text(len(nodes.node_ids), "node")
+    return f"{edges}, {stores} of {count_text(options.buckets, 'bucket')}"
 
 
 def _drawn(law: Popularity, count: int, rate_per_s: float, edges: int, seed: int) -> Reads:

@@ -11,6 +11,7 @@ from ecjax.errors import UserError
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.spine.logs import LATER, log_reading, open_reading
 from ecjax.tables.requests import Edges, requests
+from ecjax.units import count_text
 
 
 class Log(NamedTuple):
@@ -47,7 +48,7 @@ def read_log(options: CacheOptions) -> Log:
     if not places.size:
         raise UserError(f"trace={options.trace}: found no reads; allowed: at least one")
     if places.size < logged.count:
-        log.info("trace: %d writes are left out: reads are cached", logged.count - places.size)
+        log.info("trace: reads are cached; left out: %s", count_text(logged.count - places.size, "write"))
     names = edge = None
     if edges.index is not None:
         rows = places if logged.accesses is None else logged.accesses.begin[places]

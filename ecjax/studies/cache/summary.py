@@ -10,7 +10,7 @@ from ecjax.studies.cache.tables import ALL, REFERENCE
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.studies.spine.sentences import ROUNDING
-from ecjax.units import Unit, fitting_unit
+from ecjax.units import Unit, count_text, fitting_unit
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
 _MOST_LINES = 120
@@ -28,20 +28,21 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     """
     means = over_seeds(_together(runs))
     seeds = f", {means['seeds'].max()} seeds" if not means.empty and means["seeds"].max() > 1 else ""
-    title = f"cache: {len(runs)} runs{seeds} in {out}"
+    title = f"cache: {count_text(len(runs), 'run')}{seeds} in {out}"
     if means.empty:
         say(console, title, "table.title")
     else:
         _print_means(means.head(_MOST_LINES), console, title)
     if len(means) > _MOST_LINES:
-        say(console, f"{len(means) - _MOST_LINES} more lines: dataset runs.")
+        say(console, f"{count_text(len(means) - _MOST_LINES, 'more line')}: dataset runs.")
     lost, none = (int((runs["failed_reads"] >= least).sum()) for least in (1, runs["requests"]))
     if lost:
         rest = "latencies are those of the others" if lost > none else "none has latencies"
         some = f", all of them in {none}" if lost > none > 0 else ", all of them" if none else ""
         remark(
             console,
-            f"In {lost} of {len(runs)} runs reads failed{some}, as too few chunks were up: column failed_reads; "
+            f"In {lost} of {count_text(len(runs), 'run')} reads failed{some}, as too few chunks were up: column "
+            "failed_reads; "
             f"{rest}.",
             "yellow",
         )
@@ -116,7 +117,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
     headings = ["plan", "partitions", f"mean {unit.name}", "above best", f"solved\nin {solving.name}"]
     print_table(
         console,
-        f"cache: {len(runs)} runs in {out}",
+        f"cache: {count_text(len(runs), 'run')} in {out}",
         [*(SHORT[name] for name in swept), *headings],
         [
             [

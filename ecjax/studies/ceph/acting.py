@@ -14,6 +14,7 @@ from ecjax.rados.verify import Finding, findings, moved_on
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.scripts import read_scripts
 from ecjax.studies.spine.as_json import print_object
+from ecjax.units import count_text
 
 _MOST = 20  # groups that are named
 
@@ -44,13 +45,14 @@ def verify_plan(options: CephOptions, console: Console) -> int:
         return _ended(console, line, (), 1)
     wrong = findings(expected, now)
     moving = int((~now.groups.movable).sum())
-    still = f"; {moving} groups are not active+clean yet" if moving else ""
+    still = f"; {count_text(moving, 'group is', 'groups are')} not active+clean yet" if moving else ""
     if not wrong:
-        line = f"All {len(expected.after)} groups of plan {scripts.run_id} have their new sets{still}."
+        every = count_text(len(expected.after), "group has its new set", "groups have their new sets")
+        line = f"{every}, as in plan {scripts.run_id}{still}."
         return _ended(console, line, (), 0)
     elsewhere = moved_on(expected, now)
     done = len(expected.after) - len(wrong)
-    line = f"{done} of {len(expected.after)} groups of plan {scripts.run_id} have their new sets{still}"
+    line = f"{done} of {count_text(len(expected.after), 'group')} of plan {scripts.run_id} in the new sets{still}"
     if elsewhere:
         line += f"; {len(elsewhere)} are neither as before nor as planned: plan again"
     return _ended(console, line + ".", tuple(wrong), 1)
@@ -75,9 +77,9 @@ def apply_plan(options: CephOptions, console: Console) -> int:
         )
     count = len(scripts.batches)
     if applied.batches == count:
-        return _ended(
-            console, f"All {count} batches of plan {scripts.run_id} are in force, read back.", (), 0
-        )
+        every = "The only batch" if count == 1 else f"All {count} batches"
+        line = f"{every} of plan {scripts.run_id} {'is' if count == 1 else 'are'} in force, read back."
+        return _ended(console, line, (), 0)
     line = f"Stopped after {applied.batches} of {count} batches: {applied.line}."
     return _ended(console, line, applied.findings, 1)
 

@@ -8,7 +8,7 @@ from ecjax.status import Status
 from ecjax.studies.ceph.options import LOAD, MEAN, P99
 from ecjax.studies.spine.sentences import percent_text
 from ecjax.tables.recommendation import Recommendation
-from ecjax.units import bytes_text, time_text
+from ecjax.units import bytes_text, count_text, time_text
 
 # what is least by an objective, and what it is before
 _COLUMNS = {
@@ -37,7 +37,8 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
     if _saved(best[before], best[after]) < _NOTHING or not best["changed_groups"]:
         return Recommendation(_nothing(best, objective), str(best["run_id"]), "nothing is to be gained")
     sentence = (
-        f"Recommended: change {best['changed_groups']} of {best['group_count']} groups; the busiest OSD then has "
+        f"Recommended: change {best['changed_groups']} of {count_text(best['group_count'], 'group')}; the busiest OSD "
+        "then has "
         f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the mean load "
         f"(least possible {best['lower_bound']:.3f})"
     )

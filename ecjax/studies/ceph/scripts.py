@@ -16,7 +16,7 @@ from ecjax.tables.checksums import CHECKSUMS, checksums
 from ecjax.tables.folder import location, make_folder, publishing, write_errors
 from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import read_results
-from ecjax.units import bytes_text
+from ecjax.units import bytes_text, count_text
 
 FOLDER = "scripts"
 _HEAD = "#!/bin/sh\nset -e\n"
@@ -69,7 +69,8 @@ def write_scripts(out: str, run: pd.Series) -> Path | None:
 def _about(batch: pd.Series, run: pd.Series) -> str:
     lines = [
         f"cluster {run['fsid']}, map epoch {run['epoch']}, plan {run['run_id']}",
-        f"batch {batch['batch']}: {batch['changed_groups']} groups, {batch['moved_chunks']} shards, "
+        f"batch {batch['batch']}: {count_text(batch['changed_groups'], 'group')}, "
+        f"{count_text(batch['moved_chunks'], 'shard')}, "
         f"{bytes_text(batch['moved_bytes'])}, {batch['misplaced_share']:.1%} of the shards of a pool at most",
         f"busiest OSD afterwards: {batch['max_over_mean']:.3f} times the mean load",
     ]

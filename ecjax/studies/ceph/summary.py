@@ -9,7 +9,7 @@ from ecjax.console import say
 from ecjax.studies.ceph.stored import rows_of
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.folder import location
-from ecjax.units import fitting_unit
+from ecjax.units import count_text, fitting_unit
 
 _GB = 1e9
 
@@ -46,7 +46,8 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     first = runs.iloc[0]
     print_table(
         console,
-        f"ceph: {first['group_count']} groups of {first['pool_count']} pools on {first['osd_count']} OSDs; results in "
+        f"ceph: {count_text(first['group_count'], 'group')} of {count_text(first['pool_count'], 'pool')} on "
+        f"{count_text(first['osd_count'], 'OSD')}; results in "
         f"{out}",
         [
             *("within", "busiest OSD\n/ mean load", "least\npossible", "groups", "shards\ncopied"),

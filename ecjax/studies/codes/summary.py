@@ -12,6 +12,7 @@ from ecjax.status import Status
 from ecjax.studies.codes.words import domain_of_all, hours
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.tables.results import read_results
+from ecjax.units import count_text
 
 _TB = 1e12
 _STATES = {"": ("healthy", "down", "slow", "repairing"), "small_": ("healthy", "down")}  # that are printed
@@ -42,7 +43,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     print_errors(runs, console)
 
 
-def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, out: str) -> None:
+def _show_codes(run: dict[str, Any], codes: pd.DataFrame, console: Console, out: str) -> None:
     outages = codes["unavailable_per_year"].notna().any()
     rows = [
         [
@@ -62,7 +63,8 @@ def _show_codes(run: dict[str, object], codes: pd.DataFrame, console: Console, o
     ]
     print_table(
         console,
-        f"codes: {run['group_count']} groups on {run['disk_count']} disks in {run['domain_count']} domains; results in "
+        f"codes: {count_text(run['group_count'], 'group')} on {count_text(run['disk_count'], 'disk')} in "
+        f"{count_text(run['domain_count'], 'domain')}; results in "
         f"{out}",
         [
             *("code", "n/k", "$ in\n30 days", "loss per\nobject, year", "nines", "any loss\nin a year"),

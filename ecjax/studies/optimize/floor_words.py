@@ -9,6 +9,7 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.durability import matters_most
 from ecjax.studies.spine.sentences import listed
 from ecjax.tables.results import read_results
+from ecjax.units import count_text
 
 _NAMED = 6  # floors in a line
 
@@ -53,7 +54,8 @@ def floors_text(options: OptimizeOptions, floors: pd.DataFrame) -> str:
     what = "lost domains take part in" if share >= 0.5 else "disks alone are"
     return (
         f"min_extra_chunks for {listed(wanted)}: {', '.join(named)}{more}; for {options.user_bytes / 1e12:g} TB in "
-        f"{options.groups} groups on {least['disk_count']:.0f} disks in {least['domain_count']:.0f} domains, "
+        f"{count_text(options.groups, 'group')} on {count_text(least['disk_count'], 'disk')} in "
+        f"{count_text(least['domain_count'], 'domain')}, "
         f"afr={options.afr:g}, domain_losses_per_year={options.domain_losses_per_year:g}. Of k={least['k']:.0f} {what} "
         f"{max(share, 1 - share):.0%} of the losses; {matters_most(least)}. "
         "Repairs go at their full pace: ecjax codes nodes=NODES files=FILES lets reads go first, which may cost nines."

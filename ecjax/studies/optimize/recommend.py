@@ -8,7 +8,7 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, word
 from ecjax.studies.spine.winners import differing
 from ecjax.tables.recommendation import Recommendation
-from ecjax.units import time_text
+from ecjax.units import count_text, time_text
 
 _BUSY = 0.9
 _COST = "cost_dollars_per_period"
@@ -183,7 +183,7 @@ def _cost(plan: pd.Series) -> str:
     if not plan[_COST] > 0:
         price += " (nothing that it uses has a price)"
     bare = (
-        f", {plan['files_without_redundancy']:.0f} files without redundancy"
+        f", {count_text(plan['files_without_redundancy'], 'file')} without redundancy"
         if plan["files_without_redundancy"]
         else ""
     )

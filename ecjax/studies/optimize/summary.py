@@ -18,7 +18,7 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_words import say_rate_errors
 from ecjax.studies.optimize.trace_words import say_bursts, say_margins
 from ecjax.studies.spine.printed import number, print_table
-from ecjax.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, count_text, fitting_unit, plain
 
 _SWEPT = ("what_if", "code", "k", "d", *CLASS_COLUMNS, "rate_scale", "size_scale")
 MOST_CLASSES = 6  # more would not fit in a line of the printed table
@@ -29,7 +29,7 @@ def show(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> None
     columns = _columns(runs.fillna({"mean_n_by_class": "{}"}))
     print_table(
         console,
-        f"optimize: {len(runs)} runs in {options.out}",
+        f"optimize: {count_text(len(runs), 'run')} in {options.out}",
         list(columns),
         list(zip(*columns.values(), strict=True)),
         words=("method", "status"),
@@ -159,7 +159,7 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
     words = {str(Status.UNSTABLE): "without a stable plan", str(Status.INFEASIBLE): "that break a constraint"}
     failed = runs[runs["error"].notna()]
     for (status, message), count in Counter(zip(failed["status"], failed["error"], strict=True)).items():
-        say(console, f"{count} runs {words.get(status, status)}: {message}", "red")
+        say(console, f"{count_text(count, 'run')} {words.get(status, status)}: {message}", "red")
     certified = (runs["method"] == "certified") & runs["error"].isna()
     open_ = runs[certified & (runs["gap"] > options.gap)]
     if len(open_):
@@ -173,7 +173,8 @@ def _warn(runs: pd.DataFrame, console: Console, options: OptimizeOptions) -> Non
     if len(bare):
         remark(
             console,
-            f"warning: {len(bare)} of {len(runs)} plans keep some files without redundancy (n = k): "
+            f"warning: {len(bare)} of {count_text(len(runs), 'plan')} {'keeps' if len(bare) == 1 else 'keep'} some "
+            "files without redundancy (n = k): "
             "the loss of any node loses them. min_extra_chunks=2 sets a durability floor.",
             "yellow",
         )

@@ -11,7 +11,7 @@ from ecjax.status import Status
 from ecjax.studies.replay.assumptions import ASSUMED, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.units import Unit, fitting_unit
+from ecjax.units import Unit, count_text, fitting_unit
 
 _SWEPT = ("method", "theta", "policy", "queue", "service", *CLASS_COLUMNS, "rate_scale", "size_scale", "slow")
 _NUMBERS = ("theta", "rate_scale", "size_scale")
@@ -48,7 +48,7 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     unit = fitting_unit(*(runs[name] for name in ("mean_s", "p99_s", *of_mean, *of_p99)))
     print_table(
         console,
-        f"replay: {len(runs)} runs in {options.out}",
+        f"replay: {count_text(len(runs), 'run')} in {options.out}",
         [
             *(*headings.values(), _LOAD, f"mean {unit.name}", *of_mean.values()),
             *(
@@ -89,7 +89,8 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     if drifting.any():
         remark(
             console,
-            f"{drifting.sum()} of {len(runs)} replays are not stationary: their latencies still grow or change "
+            f"{drifting.sum()} of {count_text(len(runs), 'replay')} {'is' if drifting.sum() == 1 else 'are'} not "
+            "stationary: latencies still grow or change "
             "with time, so that means depend on the length of the run (more requests, or a lower rate_scale).",
             "yellow",
         )

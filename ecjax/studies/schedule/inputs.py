@@ -33,6 +33,7 @@ from ecjax.tables.importers.detect import describe, read_head
 from ecjax.tables.patterns import log_location
 from ecjax.tables.run_ids import run_id
 from ecjax.tables.transfers import COLUMNS, Transfers, read_transfers
+from ecjax.units import count_text
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,8 @@ def _of_log(options: ScheduleOptions, reading: Reading) -> Iterator[Case]:
             (placement.node_ids, reads.client_ids),
             reads.ids,
             names,
-            description=f"{len(reads.ids)} reads of {Path(trace.name).name}, chunks as in {placement.source}",
+            description=f"{count_text(len(reads.ids), 'read')} of {Path(trace.name).name}, "
+            f"chunks as in {placement.source}",
             base=partial(_same, reads.workload),
             drawn=False,
             source_selection=True,

@@ -22,6 +22,7 @@ from ecjax.tables.read import open_batches, read_input
 from ecjax.tables.requests import Edges, requests
 from ecjax.tables.results import find_run
 from ecjax.tables.transfers import ascending_ids
+from ecjax.units import count_text
 
 
 class Placement(NamedTuple):
@@ -164,12 +165,14 @@ def logged_reads(trace: Trace, placement: Placement, clients: int, sort: bool) -
     places = np.flatnonzero(~logged.write & moved)
     if not places.size:
         raise UserError(f"trace={trace.name}: found no reads of a byte or more; allowed: at least one")
-    for count, what in (
-        (np.sum(logged.write), "writes are left out: reads are scheduled"),
-        (np.sum(~logged.write & ~moved), "reads of 0 bytes are left out"),
+    for count, what, several in (
+        (np.sum(logged.write), "write", "writes"),
+        (np.sum(~logged.write & ~moved), "read of 0 bytes", "reads of 0 bytes"),
     ):
         if count:
-            log.info("trace: %d %s", count, what)
+            log.info(
+                "trace: reads of a byte or more are scheduled; left out: %s", count_text(count, what, several)
+            )
     file = logged.file[places]
     need, counts = placement.need[file], np.diff(placement.first)[file]
     short = np.flatnonzero(counts < need)

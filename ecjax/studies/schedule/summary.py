@@ -14,7 +14,7 @@ from ecjax.status import Status
 from ecjax.studies.schedule.rows import slowdown_of
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.units import Unit, fitting_unit, plain
+from ecjax.units import Unit, count_text, fitting_unit, plain
 
 _TIMES = {"mean_s": "mean", "p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
 _PEER_SOURCES = ("smallest_load", "given")  # of D-Target as published
@@ -108,7 +108,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     rows = [_cells(row, swept, bounded, unit) for row in table.to_dict("records")]
     print_table(
         console,
-        f"schedule: {len(runs)} runs{f', {table.seeds.max()} seeds' if several else ''} in {out}",
+        f"schedule: {count_text(len(runs), 'run')}{f', {table.seeds.max()} seeds' if several else ''} in {out}",
         [
             *(name.replace("_", "\n") for name in swept),
             *("sources", "scheduler", *times.values(), "improvement", "slowdown"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ecjax.errors import UserError
+from ecjax.units import count_text
 
 OTHER_KINDS = "lines of other kinds"
 SAMPLED = 100  # lines of each reason that are named
@@ -100,7 +101,10 @@ class Tally:
                 f"{sum(self.others.values()):,} lines read or write no object and are left out: {listed}{more}."
             )
         if self.unsuccessful:
-            sentences.append(f"{self.unsuccessful:,} requests without success (status not 2xx) are left out.")
+            sentences.append(
+                f"{count_text(self.unsuccessful, 'request')} without success (status not 2xx) "
+                f"{'is' if self.unsuccessful == 1 else 'are'} left out."
+            )
         if self.dropped:
             sentences.append(
                 f"The durations of {self.dropped:,} accesses are left out, as the beginning of the log has none: what "

@@ -27,6 +27,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import betainc, gammaln
 
+from ecjax.units import count_text
+
 _SHAPES = np.log(1e-6), np.log(1e6)  # between a logarithmic series of counts and one rate for all files
 _LEVEL = 0.05
 
@@ -111,7 +113,8 @@ def shrinkage_sentence(shrunk: Shrunk) -> str:
         "reads, which bursts are not"
     )
     if shrunk.as_counted:
-        text += f"; {shrunk.as_counted} files read more than that law allows keep their own"
+        keeps = count_text(shrunk.as_counted, "file keeps", "files keep")
+        text += f"; {keeps} the counted rate, which that law does not allow"
     if shrunk.unnamed > 0:
         text += (
             f"; {shrunk.unnamed:.1%} of reads to come are of files that this log does not name, and those named "

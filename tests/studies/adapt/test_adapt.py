@@ -366,7 +366,7 @@ def test_replays_too_short_to_be_stationary_are_said(tmp_path):
         return text.getvalue(), read_results(tmp_path / name, "runs").iloc[0]
 
     words, row = said(10_000, "short")
-    assert "1 of 1 runs are too short to be stationary" in words and "requests=200000 would do" in words
+    assert "1 of 1 run is too short to be stationary" in words and "requests=200000 would do" in words
     assert_allclose(row["relaxation_s"], 10_000 * 0.9 / row["rate_per_s"], rtol=0.03)  # the mean of a task
     assert row["utilisation"] < 0.8
     assert "too short" not in said(150_000, "long")[0]

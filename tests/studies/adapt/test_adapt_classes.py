@@ -156,8 +156,8 @@ def test_requests_without_a_class_or_a_byte_are_left_out(tmp_path, caplog):
         found, traced = classes(trace=path, classes=[{"bytes": 1e6, "op": "read"}])
     assert len(found) == 1 and found[0].share == 1.0
     np.testing.assert_array_equal(traced.arrival_s, [0.0, 2.0])
-    assert "1 requests of 0 bytes are left out" in caplog.text
-    assert "1 requests are left out: no class has their op" in caplog.text
+    assert "left out: 1 request of 0 bytes" in caplog.text
+    assert "left out: 1 request of an op that no class has" in caplog.text
 
 
 def test_accesses_of_chunks_are_requests(tmp_path):

@@ -52,7 +52,7 @@ def test_a_folder_of_logs_becomes_files_and_rejects(logs, tmp_path, capsys):
     assert row["format"] == "s3" and row["rows"] == len(DAY)
     assert json.loads(row["reading"])["keep_ids"] is True
     assert "1 of 153 lines are malformed" in row["notices"] and "REST.HEAD.OBJECT" in row["notices"]
-    assert "1 requests without success" in row["notices"]
+    assert "1 request without success" in row["notices"]
     reading = log_reading(LogOptions(trace=str(tmp_path / "out")))
     assert reading.options["keep_ids"] and set(files.index) <= {
         name for batch in open_reading(reading).batches() for name in batch["file_id"].to_pylist()

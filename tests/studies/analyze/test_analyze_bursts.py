@@ -130,7 +130,7 @@ def test_nothing_is_said_below_the_step_of_the_clock(tmp_path):
 
 def test_reads_at_one_time_have_no_scales(tmp_path):
     text = analysed(tmp_path, np.full(2000, 5.0))
-    assert "All 2000 requests arrive at the same time" in text
+    assert "2,000 requests arrive, all at one time" in text
     assert not (tmp_path / "out" / "burstiness").exists()
 
 

@@ -72,4 +72,4 @@ def test_channels_of_a_table_count_instead(tmp_path):
     busy = (finish - start)[node == 2].sum()
     assert nodes["load"].iloc[2] == pytest.approx(busy / np.ptp(arrival) / 8)
     (trace,) = read_results(out, "traces").to_dict("records")
-    assert "1 nodes have other channels in nodes=" in trace["notices"]
+    assert "1 node has other channels in nodes=" in trace["notices"]

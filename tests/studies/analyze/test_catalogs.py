@@ -50,8 +50,8 @@ def test_objects_never_read_have_rate_0_and_their_size(tmp_path):
     assert files.loc["cold", ["reads", "writes"]].tolist() == [0, 0] and pd.isna(
         files.loc["cold", "first_arrival_s"]
     )
-    assert "1 objects of the log are not in the catalog" in notices
-    assert "1 objects of the catalog without a byte are left out" in notices and "moved more" not in notices
+    assert "1 object of the log not in the catalog" in notices
+    assert "1 object of the catalog without a byte is left out" in notices and "moved more" not in notices
     assert read_input(tmp_path / "out" / "files", "files").num_rows == 4  # as optimize takes it
     run = read_results(tmp_path / "out", "runs").iloc[0]
     assert run["file_count"] == 4

@@ -219,7 +219,7 @@ def test_reads_fail_where_too_few_chunks_are_up(tmp_path):
     row = read_results(tmp_path, "runs").iloc[0]
     # six chunks go round six nodes: every item has one in Sao Paulo
     assert row["failed_reads"] == row["requests"] and np.isnan(row["mean_s"])
-    assert "In 1 of 1 runs reads failed, all of them, as too few" in console.file.getvalue()
+    assert "In 1 of 1 run reads failed, all of them, as too few" in console.file.getvalue()
     assert "none has latencies" in console.file.getvalue()
     # one bucket of three: items that have no chunk there are read, and what is recommended says what it leaves out
     given = options(tmp_path / "some", parity=0, policy="none", fail="sao_paulo/1", buckets=3)
@@ -227,7 +227,7 @@ def test_reads_fail_where_too_few_chunks_are_up(tmp_path):
     row = read_results(tmp_path / "some", "runs").iloc[0]
     assert 0 < row["failed_reads"] < row["requests"]
     (said,) = json.loads((tmp_path / "some" / "recommended.json").read_text())["remarks"]
-    assert said.startswith("In 1 of 1 runs reads failed, as too few") and said in console.file.getvalue()
+    assert said.startswith("In 1 of 1 run reads failed, as too few") and said in console.file.getvalue()
     assert said.endswith("latencies are those of the others.")
     assert cache_study(options(tmp_path, parity=2, policy="none", fail="sao_paulo", buckets=1), QUIET) == 0
     row = read_results(tmp_path, "runs").dropna(subset="mean_s").iloc[0]

@@ -69,7 +69,7 @@ def test_a_batch_that_memory_cannot_hold_is_planned_in_parts_and_what_fails_is_a
     out, given = tmp_path / "out", {"method": "published", "theta": THETA, "memory_bytes": None}
     monkeypatch.setattr(optimize_run.planning, "solve", small)
     code, text = problems.study(out, problems.mixed(), **given)
-    assert code == 1 and "1 runs failed: MemoryError: no room" in text
+    assert code == 1 and "1 run failed: MemoryError: no room" in text
     assert widths == [3, 1, 2, 1, 1]
     runs = pd.read_parquet(out / "runs").set_index("theta").loc[THETA]
     assert runs["status"].tolist() == ["ok", "ok", "failed"]

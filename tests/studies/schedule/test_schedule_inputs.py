@@ -292,7 +292,7 @@ def test_reads_of_a_log_with_a_files_table(tmp_path, caplog):
     ]
     assert case.random and case.source_selection and not case.drawn
     assert (case.fabric.send == 1e9).all() and len(case.fabric.receive) == 2
-    assert "1 writes are left out" in caplog.text and "1 reads of 0 bytes are left out" in caplog.text
+    assert "left out: 1 write\n" in caplog.text and "left out: 1 read of 0 bytes\n" in caplog.text
 
 
 def test_without_edges_reads_go_to_the_clients_in_turn(tmp_path):
