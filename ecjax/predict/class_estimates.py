@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ecjax import planning
+from ecjax.predict.common_writes import common_writes
 from ecjax.predict.latencies import Latencies
 from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.problem.classes import Classes
 from ecjax.programs import program
-from ecjax.queueing.class_queues import ClassQueues, partitioned_queues, priority_queues
+from ecjax.queueing.class_queues import ClassQueues, ClassWrites, partitioned_queues, priority_queues
 from ecjax.queueing.estimate import LEVELS, Estimate
+from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
 
 ESTIMATED = ("priority", "partitioned")  # queues that have an estimate
@@ -100,20 +102,33 @@ def _estimate(
     reads = planning.of_files(problem, jnp.asarray(probabilities, float))
     # writes go by class: of the work beside the reads only that of the nodes is left
     load = workload_of(problem, laws, np.zeros_like(stored))
-    writes, write_bytes = None, problem.files.whole_chunk_bytes
-    if problem.writes is not None:
-        writes = problem.files.write_rate[:, None] * planning.of_files(problem, jnp.asarray(stored, float))
+    writes = None if problem.writes is None else _writes(problem, load, stored, of_file, count)
     groups = jnp.asarray(of_file, int)
     queues: ClassQueues
     if queue == "priority":
-        queues = _PRIORITY(reads, load, groups, count=count, writes=writes, write_bytes=write_bytes)
+        queues = _PRIORITY(reads, load, groups, count=count, writes=writes)
     else:
         shares = np.asarray(weights, float)
         share = np.broadcast_to(
             shares if shares.ndim == 2 else shares[:, None], (count, problem.nodes.count)
         ).copy()
-        queues = _PARTITIONED(reads, load, groups, jnp.asarray(share), writes, write_bytes)
+        queues = _PARTITIONED(reads, load, groups, jnp.asarray(share), writes)
     return ESTIMATE(reads, load, levels=LEVELS, groups=groups, group_count=count, queues=queues)
+
+
+def _writes(
+    problem: planning.Problem, load: Workload, stored: np.ndarray, of_file: np.ndarray, count: int
+) -> ClassWrites:
+    files = problem.files
+    holds = np.asarray(planning.of_files(problem, jnp.asarray(stored, float)))
+    rate, size = np.asarray(files.write_rate), np.asarray(files.write_bytes)
+    common = [
+        common_writes(np.where(of_file == number, rate, 0.0), holds, np.stack([size, size]), load.service)
+        for number in range(count)
+    ]
+    return ClassWrites(
+        jnp.asarray(rate[:, None] * holds), files.whole_chunk_bytes, jnp.asarray(np.stack(common))
+    )
 
 
 def _latencies(mean: jax.Array, quantiles: jax.Array) -> Latencies:

@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 from ecjax.planning.problem import Problem
 from ecjax.planning.read_kinds.model import KindModel, Loads, node_work
 from ecjax.planning.read_kinds.node_lists import at_nodes
+from ecjax.predict.common_writes import problem_writes
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, kinds_of, padded
 from ecjax.predict.workload import ESTIMATE
 from ecjax.programs import program
@@ -83,6 +84,7 @@ def small_bounds(model: KindModel, loads: Loads, degraded: np.ndarray) -> SmallB
 def kind_estimates(
     problem: Problem,
     probabilities: np.ndarray,
+    stored: np.ndarray,
     model: KindModel,
     degraded: np.ndarray,
     service: ServiceLaw,
@@ -92,6 +94,7 @@ def kind_estimates(
     Args:
         problem: of the full reads.
         probabilities: (R, m) of these.
+        stored: (R, m) bool, chunks that writes load.
         model: full and small reads.
         degraded: (T, N) x.
         service: laws of the m nodes.
@@ -111,6 +114,7 @@ def kind_estimates(
     connect = nodes.connect_mean, nodes.connect_variance
     beside: ArrayLike = model.moments.beside
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, connect, beside)
+    load = replace(load, common_writes=problem_writes(problem, stored, service))
     if len(every.rate) > len(drawn):
         load = replace(load, arrivals=arrivals_of(every, service))
     reads = jnp.asarray(few.probabilities)

@@ -1,6 +1,7 @@
 """A plan of a problem under the arrivals of a log, or under rates that vary: what ``trace_estimate`` takes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +66,10 @@ def logged_estimate(
     width = estimate_width(length, mean, logged.tick_s)
     binned, writes = bin_arrivals(logged.times_s, logged.file, problem.files.count, width, logged.write)
     arrivals = Arrivals(binned, writes if len(writes.reads) else None)
-    return trace_estimate(arrivals, placed, workload_of(problem, laws, stored), groups)
+    load = workload_of(problem, laws, stored)
+    if logged.write is not None:
+        load = replace(load, common_writes=None)  # those of the log count, not steady ones
+    return trace_estimate(arrivals, placed, load, groups)
 
 
 def estimate_width(length_s: float, service_mean_s: float, tick_s: float = 0.0) -> float:

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from ecjax import planning
 from ecjax.errors import UserError
 from ecjax.planning.problem import NODE_WORK
+from ecjax.predict.common_writes import problem_writes
 from ecjax.predict.workload import ESTIMATE, connection_of, node_laws, present
 from ecjax.queueing.condense import LEAST_SPREAD, Condensed, condense, is_condensed
 from ecjax.queueing.estimate import LEVELS
@@ -74,7 +75,10 @@ def plan_estimate(
     beside = NODE_WORK(problem, jnp.zeros_like(holds), holds)
     service = node_laws(laws, nodes.count)
     connect = (nodes.connect_mean, nodes.connect_variance)
-    return kinds_estimate(kinds_of(problem, probabilities), service, connect, beside, nodes.channels)
+    together = problem_writes(problem, stored, service)
+    return kinds_estimate(
+        kinds_of(problem, probabilities), service, connect, beside, nodes.channels, together
+    )
 
 
 def kinds_estimate(
@@ -83,6 +87,7 @@ def kinds_estimate(
     connect: tuple[ArrayLike, ArrayLike] | None = None,
     beside: ArrayLike | None = None,
     channels: ArrayLike | None = None,
+    together: jax.Array | None = None,
 ) -> PlanEstimate:
     """Estimated latency of the reads of some kinds of files, first come, first served.
 
@@ -92,8 +97,9 @@ def kinds_estimate(
         connect: mean (s) and variance (s^2) of the connection delay, (m,); None: there is none.
         beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
         channels: requests that each node serves at once, (m,); None: one.
+        together: what writes, a part of the other work, bring to two nodes at once (``common_writes``); None: nothing.
     """
-    reads, load, condensed = _inputs(kinds, service, connect, beside, channels)
+    reads, load, condensed = _inputs(kinds, service, connect, beside, channels, together)
     estimate = ESTIMATE(reads, load, condensed=condensed)
     return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 
@@ -127,10 +133,13 @@ def begin_compiling(problem: planning.Problem, laws: Laws) -> Thread | None:
     # that there is other work counts, not how much
     other_work = problem.writes is not None or present(nodes.background) is not None
     beside = jnp.full((3, nodes.count), 1e-6) if other_work else None
+    together = None if problem.writes is None else jnp.zeros((2, nodes.count, nodes.count))
     kinds = Kinds(probabilities, rate, size, k)
     # what is wrong with them is told by the estimate itself
     with suppress(UserError):
-        reads, load, condensed = _inputs(kinds, node_laws(laws, nodes.count), connect, beside, nodes.channels)
+        reads, load, condensed = _inputs(
+            kinds, node_laws(laws, nodes.count), connect, beside, nodes.channels, together
+        )
         leaves, structure = jax.tree.flatten((reads, load, condensed))
         shapes = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
         if shapes not in _BEGUN:
@@ -153,12 +162,14 @@ def _inputs(
     connect: tuple[ArrayLike, ArrayLike] | None,
     beside: ArrayLike | None,
     channels: ArrayLike | None,
+    together: jax.Array | None,
 ) -> tuple[jax.Array, Workload, Condensed]:
     """What ``ESTIMATE`` takes."""
     few = padded(calibrated(kinds, service))
     delay = None if connect is None else connection_of(*connect)
     other = None if beside is None else present(beside)
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, delay, other, channels)
+    load = replace(load, common_writes=together)
     if len(kinds.rate) > MOST_KINDS:
         load = replace(load, arrivals=arrivals_of(kinds, service))
     reads = jnp.asarray(few.probabilities)

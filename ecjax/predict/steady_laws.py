@@ -6,9 +6,11 @@ the mean read meets them (of two loads that of the higher counts more than time 
 
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ecjax.predict.common_writes import common_writes
 from ecjax.predict.mixtures import Cells, joined, laws_of_quantiles
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, padded
 from ecjax.predict.read_samples import FileKinds, Groups, group_reads, within
@@ -58,9 +60,11 @@ def steady_laws(
         rows = Kinds(marginals, met[used], size, np.rint(marginals.sum(axis=1)))
         drawn, rate = calibrated_sample(rows, placed.service)
         full = padded(Kinds(*(each[drawn] for each in rows))._replace(rate=rate))
-        beside = placed.background
+        beside, together = placed.background, workload.common_writes
         if pieces.writes is not None:
-            beside = beside + _writes(within(pieces.writes, member), per_s, placed)
+            written = _write_rates(within(pieces.writes, member), per_s)
+            beside = beside + _written(written, placed)
+            together = _together(written, placed, workload)
         connect = workload.connect
         load = Workload.of(
             full.rate,
@@ -71,6 +75,7 @@ def steady_laws(
             beside,
             workload.channels,
         )
+        load = replace(load, common_writes=together)
         if len(drawn) < len(used):
             load = replace(load, arrivals=arrivals_of(rows, workload.service))
         marginals = jnp.asarray(full.probabilities)
@@ -84,10 +89,20 @@ def steady_laws(
     return joined(cells)
 
 
-def _writes(writes: BinnedReads, per_s: np.ndarray, placed: Placed) -> np.ndarray:
-    """Rates times m_n of the chunks written to every node, (3, m), of pieces that count ``per_s`` (T,)."""
-    count = np.bincount(writes.file, writes.reads * per_s[writes.bin], writes.files)
-    return np.stack([count @ (placed.stored * moment) for moment in written_moments(placed)])
+def _write_rates(writes: BinnedReads, per_s: np.ndarray) -> np.ndarray:
+    """Writes of every file per second, (r,), of pieces that count ``per_s`` (T,)."""
+    return np.bincount(writes.file, writes.reads * per_s[writes.bin], writes.files)
+
+
+def _written(rates: np.ndarray, placed: Placed) -> np.ndarray:
+    """Rates times m_n of the chunks written to every node, (3, m)."""
+    return np.stack([rates @ (placed.stored * moment) for moment in written_moments(placed)])
+
+
+def _together(rates: np.ndarray, placed: Placed, workload: Workload) -> jax.Array:
+    """What these writes bring to two nodes at once, (2, m, m)."""
+    size = placed.chunk_bytes if placed.write_bytes is None else placed.write_bytes
+    return jax.device_put(common_writes(rates, placed.stored, np.stack([size, size]), workload.work))
 
 
 def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -1,11 +1,14 @@
 """From tables and laws to what ``ecjax.queueing.estimate`` takes."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax import planning
 from ecjax.planning.problem import NODE_WORK
+from ecjax.predict.common_writes import problem_writes
 from ecjax.programs import program
 from ecjax.queueing import estimate_latency, tail_bound
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
@@ -55,15 +58,17 @@ def workload_of(problem: planning.Problem, laws: Laws, stored: ArrayLike) -> Wor
     """
     files, nodes = problem.files, problem.nodes
     holds = jnp.asarray(stored, float)
-    return Workload.of(
+    service = node_laws(laws, nodes.count)
+    load = Workload.of(
         files.rate,
         files.chunk_bytes,
         files.k,
-        node_laws(laws, nodes.count),
+        service,
         connection_of(nodes.connect_mean, nodes.connect_variance),
         present(NODE_WORK(problem, jnp.zeros_like(holds), holds)),
         nodes.channels,
     )
+    return replace(load, common_writes=problem_writes(problem, np.asarray(stored), service))
 
 
 def present(values: ArrayLike) -> np.ndarray | None:

@@ -5,6 +5,7 @@ queues of its own.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +34,16 @@ class ClassQueues:
     load: jax.Array  # (m,) rho of all work
 
 
+class ClassWrites(NamedTuple):
+    """Writes, each of which reaches all nodes of its file at once, with the class of the file."""
+
+    rates: jax.Array  # (r, m) 1/s, chunks that are written at each node
+    chunk_bytes: jax.Array | None  # (r,) B; None: as of a read
+    common: (
+        jax.Array
+    )  # (K, 2, m, m), what those of each class bring to two nodes at once: ``dependence.with_writes``
+
+
 def fcfs_queues(probabilities: jax.Array, load: Workload, like: jax.Array | None = None) -> ClassQueues:
     """One class: first come, first served.
 
@@ -50,7 +61,9 @@ def fcfs_queues(probabilities: jax.Array, load: Workload, like: jax.Array | None
     else:
         wait = wait_law(rates[:, at], sizes[:, at], load.work.taken(at), other, _POINTS, served=service)
         wait = over_channels(wait, rho[at], load.channels[at])
-    correlation = wait_correlation(probabilities, load.rate, load.chunk_bytes, load.work, load.background)
+    correlation = wait_correlation(
+        probabilities, load.rate, load.chunk_bytes, load.work, load.background, load.common_writes
+    )
     nodes = load.service.nodes
     return ClassQueues(
         jnp.zeros(load.files, int),
@@ -66,8 +79,7 @@ def priority_queues(
     load: Workload,
     of_file: jax.Array,
     count: int,
-    writes: jax.Array | None = None,
-    write_bytes: jax.Array | None = None,
+    writes: ClassWrites | None = None,
 ) -> ClassQueues:
     """Non-preemptive priority, class 0 first.
 
@@ -76,17 +88,19 @@ def priority_queues(
         load: files and nodes; its background work is served with the last class.
         of_file: class of each file, (r,).
         count: K.
-        writes: chunk writes of each file at each node, 1/s, (r, m), served with the class of their file.
-        write_bytes: of such a chunk, B, (r,); None: as of a read.
+        writes: served with the class of their file; None: nothing is written.
     """
     member = of_file[None, :] == jnp.arange(count, dtype=of_file.dtype)[:, None]
-    rates, sizes = _class_arrivals(probabilities, load, member, writes, write_bytes)
-    beside = _beside(load, member, _background(load, count), writes, write_bytes)
+    rates, sizes = _class_arrivals(probabilities, load, member, writes)
+    beside = _beside(load, member, _background(load, count), writes)
+    common = None if writes is None else writes.common
     return ClassQueues(
         of_file,
         jnp.ones((count, load.service.nodes)),
         priority_wait_law(rates, sizes, load.service, load.background, _POINTS),
-        priority_correlations(probabilities, load.rate, load.chunk_bytes, load.service, member, beside),
+        priority_correlations(
+            probabilities, load.rate, load.chunk_bytes, load.service, member, beside, common
+        ),
         _load(rates, sizes, load),
     )
 
@@ -96,8 +110,7 @@ def partitioned_queues(
     load: Workload,
     of_file: jax.Array,
     weights: jax.Array,
-    writes: jax.Array | None = None,
-    write_bytes: jax.Array | None = None,
+    writes: ClassWrites | None = None,
 ) -> ClassQueues:
     """Strict partition: each class has its part of a node, first come, first served.
 
@@ -107,38 +120,43 @@ def partitioned_queues(
         of_file: class of each file, (r,).
         weights: parts w of the classes at the nodes, (K, m); 0 where a class has none.
         writes: as in ``priority_queues``.
-        write_bytes: as there.
     """
     count = weights.shape[0]
     member = of_file[None, :] == jnp.arange(count, dtype=of_file.dtype)[:, None]
-    rates, sizes = _class_arrivals(probabilities, load, member, writes, write_bytes)
+    rates, sizes = _class_arrivals(probabilities, load, member, writes)
     slowness = 1 / jnp.maximum(weights, _LEAST)
     powers = slowness[:, None, :] ** jnp.arange(1, 4.0)[None, :, None]
     other = _background(load, count)
-    beside = _beside(load, member, other, writes, write_bytes)
+    beside = _beside(load, member, other, writes)
+    if writes is None:
+        common = None
+    else:
+        both = slowness[:, :, None] * slowness[:, None, :]
+        common = writes.common * jnp.stack([jnp.sqrt(both), both], axis=1)
 
     def of_class(arguments):
-        mask, rates, other, beside, slowness = arguments
+        mask, rates, other, beside, slowness, common = arguments
         service = load.service.slowed(slowness)
         wait = wait_law(rates, sizes, service, other, _POINTS)
         reads = jnp.where(mask, load.rate, 0)
-        return wait, wait_correlation(probabilities, reads, load.chunk_bytes, service, beside)
+        return wait, wait_correlation(probabilities, reads, load.chunk_bytes, service, beside, common)
 
-    waits, correlation = lax.map(of_class, (member, rates, powers * other, powers * beside, slowness))
+    of_classes = member, rates, powers * other, powers * beside, slowness, common
+    waits, correlation = lax.map(of_class, of_classes)
     return ClassQueues(of_file, slowness, waits, correlation, _load(rates, sizes, load))
 
 
-def _class_arrivals(probabilities, load, member, writes, write_bytes):
+def _class_arrivals(probabilities, load, member, writes):
     """Chunk rates (K, b, m) and sizes (b, m) of what comes to the nodes."""
     accesses = load.rate[:, None] * probabilities
-    if writes is not None and write_bytes is None:
-        accesses = accesses + writes
+    if writes is not None and writes.chunk_bytes is None:
+        accesses = accesses + writes.rates
     parts = [_by_class(load, accesses, member)]
-    if writes is not None and write_bytes is not None:
+    if writes is not None and writes.chunk_bytes is not None:
         # sizes that no read need have, by ranges
-        knots = jnp.geomspace(jnp.min(write_bytes), jnp.max(write_bytes), MOST_SIZES)
-        written = replace(load, chunk_bytes=write_bytes, sizes=knots, exact=False)
-        parts.append(_by_class(written, writes, member))
+        knots = jnp.geomspace(jnp.min(writes.chunk_bytes), jnp.max(writes.chunk_bytes), MOST_SIZES)
+        written = replace(load, chunk_bytes=writes.chunk_bytes, sizes=knots, exact=False)
+        parts.append(_by_class(written, writes.rates, member))
     rates, sizes = (jnp.concatenate(each, axis=-2) for each in zip(*parts, strict=True))
     return rates, sizes
 
@@ -159,13 +177,13 @@ def _background(load, count):
     return other if load.background is None else other.at[-1].set(load.background)
 
 
-def _beside(load, member, background, writes, write_bytes):
+def _beside(load, member, background, writes):
     """The same of all that comes to the nodes beside reads."""
     if writes is None:
         return background
-    size = load.chunk_bytes if write_bytes is None else write_bytes
+    size = load.chunk_bytes if writes.chunk_bytes is None else writes.chunk_bytes
     moments = jnp.stack(load.service.moments(size[:, None]))
-    return background + jnp.einsum("ki,im,nim->knm", member.astype(float), writes, moments)
+    return background + jnp.einsum("ki,im,nim->knm", member.astype(float), writes.rates, moments)
 
 
 def _load(rates, sizes, load):

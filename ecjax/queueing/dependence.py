@@ -1,7 +1,7 @@
 """Dependence between the waits of nodes that are read together.
 
-A request arrives at its k nodes at once, so their waits rise together. They are joined by a Gaussian copula with one
-factor: given a standard normal y, the waits are independent, with
+A read arrives at its k nodes at once, and a write at all nodes of its file, so their waits rise together. They are
+joined by a Gaussian copula with one factor: given a standard normal y, the waits are independent, with
 
     Pr(W_j <= w | y) = Phi((Phi^-1(Pr(W_j <= w)) - a_j y) / sqrt(1 - a_j^2)).
 
@@ -10,7 +10,7 @@ Service times and connection delays are independent of everything, as they are i
 Nodes that are read together more often than others (a plan may use half of its nodes for half of its files) do not
 depend on one factor alike for all. So every file has loadings of its own: those whose products a_j a_l are nearest to
 the correlations of the nodes that it reads. The correlation of two nodes (a^2, where they are alike) follows
-from P, the share of their work that comes by requests which read both, and
+from P, the share of their work that comes by requests which reach both, and
 S = E[X X'] / sqrt(E[X^2] E[X'^2]) over those requests (C = P S is the correlation of the work that arrives):
 
     a^2 = [1 - (1 - P) g] [1 - (1 - S) (1 + S^1.14 (2.96 rho (1 - rho) + 0.41 rho - 0.22))],
@@ -52,6 +52,7 @@ def wait_correlation(
     chunk_bytes: jax.Array,
     service: ServiceLaw,
     background: jax.Array | None,
+    common_writes: jax.Array | None = None,
 ) -> jax.Array:
     """Correlation of the waits of every two nodes in the copula, (m, m), in [0, 1]; 0 on the diagonal.
 
@@ -61,8 +62,10 @@ def wait_correlation(
         chunk_bytes: B, (r,).
         service: laws.
         background: (3, m) load, A_2, A_3 of other work.
+        common_writes: the part of it that reaches nodes together, see ``with_writes``.
     """
-    return pair_correlation(*shares(common_work(probabilities, rates, chunk_bytes, service), background))
+    common = with_writes(common_work(probabilities, rates, chunk_bytes, service), common_writes)
+    return pair_correlation(*shares(common, background))
 
 
 class CommonWork(NamedTuple):
@@ -95,6 +98,20 @@ def common_work(
         jnp.sum(reads * moment, axis=0) for moment in (first, first**2, first**3, second)
     )
     return CommonWork(load, squares, cubes, seconds, pairs(jnp.sqrt(first)), pairs(first))
+
+
+def with_writes(common: CommonWork, writes: jax.Array | None) -> CommonWork:
+    """The same with what writes, whose load is other work, bring to every two nodes at once.
+
+    Args:
+        common: sums of the reads, of one class or of several (K, ...).
+        writes: such sums, ``requests`` and ``work``, (..., 2, m, m); None: nothing is written.
+    """
+    if writes is None:
+        return common
+    return common._replace(
+        requests=common.requests + writes[..., 0, :, :], work=common.work + writes[..., 1, :, :]
+    )
 
 
 def shares(common: CommonWork, background: jax.Array | None) -> tuple[jax.Array, jax.Array, jax.Array]:

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ecjax.queueing.dependence import between, common_work, pair_correlation, shares
+from ecjax.queueing.dependence import between, common_work, pair_correlation, shares, with_writes
 from ecjax.queueing.service_law import ServiceLaw
 
 _COMPLETE = 32  # power of a^2 that is 1 for nodes that do the same, and next to nothing for others
@@ -32,6 +32,7 @@ def priority_correlations(
     service: ServiceLaw,
     member: jax.Array,
     background: jax.Array,
+    common_writes: jax.Array | None = None,
 ) -> jax.Array:
     """Correlation of the waits of every class at every two nodes, (K, m, m), in [0, 1]; 0 on the diagonals.
 
@@ -42,10 +43,12 @@ def priority_correlations(
         service: laws.
         member: files of each class, (K, r) bool; the first class goes first.
         background: load, A_2, A_3 of other work that is served with each class, (K, 3, m).
+        common_writes: the part of it that reaches nodes together, (K, 2, m, m), see ``dependence.with_writes``.
     """
     common = jax.vmap(
         lambda mask: common_work(probabilities, jnp.where(mask, rates, 0), chunk_bytes, service)
     )(member)
+    common = with_writes(common, common_writes)
     _, _, load = shares(jax.tree.map(lambda part: part.sum(axis=0), common), background.sum(axis=0))
     class_load = common.load + background[:, 0]
     through = jnp.cumsum(class_load, axis=0)

@@ -30,6 +30,8 @@ class Workload:
     exact: bool = field(metadata={"static": True})  # every chunk size is one of ``sizes``
     # chunk rates, 1/s, and sizes, B, (b, m), of what comes to the nodes where the files are a sample of those read
     arrivals: tuple[jax.Array, jax.Array] | None = None
+    # (2, m, m): what writes, a part of ``background``, bring to two nodes at once, see ``dependence.with_writes``
+    common_writes: jax.Array | None = None
 
     @classmethod
     def of(

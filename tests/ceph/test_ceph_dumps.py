@@ -212,7 +212,7 @@ def test_what_is_wrong_with_groups_and_osds_is_a_note(tmp_path):
     text = "\n".join(cluster.notes)
     assert "1 group counts fewer than 0 bytes (1.2)" in text and cluster.groups.bytes.min() == 0
     assert "1 group breaks the CRUSH rule of the pool (1.4; 1.4: two shards in one host)" in text
-    assert "primary_affinity of 1 OSDs is not 1 (osd.1)" in text
+    assert "primary_affinity of 1 OSD is not 1 (osd.1)" in text
 
 
 def test_groups_with_osds_that_are_out_or_down_are_a_note(tmp_path):

@@ -46,7 +46,9 @@ def test_bounds_of_each_kind_are_those_of_the_formulas(planned):
 def test_estimate_is_the_simulation_of_the_document(planned):
     model, plan = planned
     service = node_laws(law_table("exponential", 8, offset=D, scale=P), 8)
-    estimate = kind_estimates(model.problem, np.full((8, 8), 0.5), model, plan.degraded, service)
+    estimate = kind_estimates(
+        model.problem, np.full((8, 8), 0.5), np.ones((8, 8), bool), model, plan.degraded, service
+    )
     assert 1e3 * estimate.mean == pytest.approx(16.97, rel=0.01)
     full, direct, degraded = estimate.kind_mean
     assert np.isnan(full)

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
@@ -13,6 +14,7 @@ from ecjax.durability.repair_times import RepairCluster
 from ecjax.planning import Problem
 from ecjax.planning.certified.certify import Certificate
 from ecjax.planning.problem import NODE_WORK
+from ecjax.predict.common_writes import problem_writes
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample
 from ecjax.predict.workload import ESTIMATE, connection_of, node_laws
 from ecjax.problem.overload import demand_of, least_overload
@@ -181,12 +183,14 @@ def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None
     service = node_laws(state.laws, nodes.count)
     holds = jnp.asarray(stored, float)
     other = NODE_WORK(state.problem, jnp.zeros_like(holds), holds)
+    together = problem_writes(state.problem, stored, service)
     reads = _digest(*state.full, state.laws.table, state.laws.samples)
-    name = _digest(reads, *state.small, other, np.array(-1 if group is None else group))
+    written = () if together is None else (together,)
+    name = _digest(reads, *state.small, other, *written, np.array(-1 if group is None else group))
     if name not in known.estimates:
         if reads not in known.samples:
             known.samples[reads] = calibrated_sample(joined(state.full), service, _FULL)
-        known.estimates[name] = _estimate(state, known.samples[reads], service, other, group)
+        known.estimates[name] = _estimate(state, known.samples[reads], service, (other, together), group)
     return known.estimates[name]
 
 
@@ -204,7 +208,7 @@ def _estimate(
     state: State,
     sample: tuple[np.ndarray, np.ndarray],
     service: ServiceLaw,
-    other: ArrayLike,
+    other: tuple[ArrayLike, jax.Array | None],
     which: int | None,
 ) -> Latencies:
     nodes = state.problem.nodes
@@ -233,9 +237,10 @@ def _estimate(
         np.append(kinds.k[:-1], widest),
         service,
         connection_of(nodes.connect_mean, nodes.connect_variance),
-        other,
+        other[0],
     )
-    load = replace(load, arrivals=arrivals_of(joined([every_full, *state.small]), service))
+    arrivals = arrivals_of(joined([every_full, *state.small]), service)
+    load = replace(load, arrivals=arrivals, common_writes=other[1])
     estimate = ESTIMATE(
         jnp.asarray(kinds.probabilities),
         load,

@@ -96,7 +96,7 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
         columns |= _proofs(options, case, item, model, chosen, evaluation)
         if options.estimate:
             service = node_laws(laws_of(options, case, lane), problem.nodes.count)
-            each = kind_estimates(case.problem_of(lane), full, model, chosen.degraded, service)
+            each = kind_estimates(case.problem_of(lane), full, stored, model, chosen.degraded, service)
             columns |= _estimates(each, columns["small_degraded_share"])
             if columns["estimated_mean_s"] is not None:
                 bound = float(evaluation.latency)

@@ -89,7 +89,7 @@ def _with_small_reads(at: OperatingPoint, estimate: bool) -> dict[str, list[Late
     predicted = {kind: [_bound(mean)] for kind, mean in means.items()}
     if estimate:
         service = node_laws(at.laws, at.problem.nodes.count)
-        each = kind_estimates(at.problem, at.probabilities, model, kinds.degraded, service)
+        each = kind_estimates(at.problem, at.probabilities, at.plan.stored, model, kinds.degraded, service)
         predicted["all"].append(Latencies("estimated", np.array([each.mean]), each.quantiles[None]))
         # full reads have no estimate by class here
         whole = np.arange(len(each.kind_mean))[len(KINDS) - 2 - (len(classes.names) == 1) :]

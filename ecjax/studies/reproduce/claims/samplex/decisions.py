@@ -62,7 +62,7 @@ def decision_times(point: Point, samples: int | None, reads: int) -> np.ndarray:
 
 
 def _reads(evidence: Evidence) -> int:
-    return 200_000 if evidence.size == FULL else 6000
+    return 200_000 if evidence.size == FULL else 3000
 
 
 @lru_cache
