@@ -579,3 +579,50 @@ def test_ranges_end_with_their_objects(tmp_path):
     }
     path.write_text("\n".join(f"{at} REST.GET.OBJECT 95d3 {each}" for at, each in enumerate(ranges)))
     assert rows(open_trace(path, max_rejects=0))["bytes"].tolist() == list(ranges.values())
+
+
+TECTONIC = (
+    "# block_id io_offset io_size op_time op_name user_namespace user_name",
+    "11 0 131072 1600000000.5 2 1 17",
+    "12 4096 65536 1600000001.25 4 1 17",
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        TECTONIC,
+        ["# Tectonic, one cluster of 2019", *TECTONIC],
+        ["# Tectonic, one cluster of 2019", *TECTONIC[1:]],
+        ["", *(line.replace(" ", "\t") for line in TECTONIC)],
+        ["#  block_id  io_offset   io_size op_time op_name user_namespace user_name", *TECTONIC[1:]],
+        [
+            "# in order of time",
+            "#op_time,op_name,block_id,io_size",
+            "1600000000.5,2,11,131072",
+            "1600000001.25,4,12,65536",
+        ],
+    ],
+    ids=["as published", "comment", "comment alone", "tabs", "several spaces", "comma"],
+)
+def test_names_of_columns_count_as_the_cells_below_them(tmp_path, lines):
+    """A comment is not what tells how words are separated; the mark before the names is no column."""
+    path = tmp_path / "blocks.trace"
+    write_log(path, lines)
+    trace = open_trace(path)
+    found = rows(trace)
+    assert trace.format == "tectonic" and not trace.tally.rejected
+    assert found["file_id"].tolist() == ["11", "12"] and found["op"].tolist() == ["read", "write"]
+    assert found["bytes"].tolist() == [131072, 65536] and found["arrival_s"].tolist() == [0, 0.75]
+
+
+def test_comments_before_lines_without_names_of_columns(tmp_path):
+    path = tmp_path / "photos.txt"
+    lines = (
+        "# 1 February, 2016",
+        "20160201000000 68e7 0 l 1024 1 PC 12",
+        "20160201000007 abcd 5 m 77 0 PHONE 0",
+    )
+    write_log(path, lines)
+    found = rows(open_trace(path))
+    assert found["bytes"].tolist() == [1024, 77] and found["arrival_s"].tolist() == [0, 7]

@@ -38,7 +38,7 @@ def recognised(lines: tuple[str, ...], profile: Profile) -> bool:
         return False
     shape = profile.shape
     if isinstance(shape, Text):
-        if shape.header and columns_of(lines[0], shape) is not None:
+        if header_of(lines, shape):
             return True
         if not shape.first_lines:
             return False
@@ -54,9 +54,28 @@ def separator_of(line: str, shape: Text) -> str:
     return shape.separator or next((each for each in ("\t", ",") if each in line), " ")
 
 
+def _opening(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The comments that lines begin with and the first one that is none; empty lines are left out."""
+    lines = tuple(line for line in lines if line.strip())
+    comments = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return lines[: comments + 1]
+
+
+def header_of(lines: tuple[str, ...], shape: Text) -> str:
+    """The line that names the columns of all roles: the first one or a comment before it; "" where none does."""
+    if not shape.header:
+        return ""
+    return next((line for line in _opening(lines) if columns_of(line, shape) is not None), "")
+
+
 def columns_of(line: str, shape: Text) -> tuple[int, ...] | None:
     """The column of each role, where the line names them all."""
-    names = [name.strip(' "').lower() for name in line.strip("# ").split(separator_of(line, shape))]
+    separator = separator_of(line, shape)
+    text = line.strip("# ")
+    if line.startswith("#"):
+        text = text.lstrip(separator)  # the mark is no column
+    # several spaces count as one, as in the lines that follow
+    names = [name.strip(' "').lower() for name in text.split(None if separator == " " else separator)]
     places = [
         next((names.index(name) for name in each if name in names), -1) for each in shape.header.values()
     ]
@@ -193,13 +212,13 @@ class AccessLogImporter:
         shape = profile.shape
         if not isinstance(shape, Text) or not lines:
             return LineReader(profile, salt)
-        columns = columns_of(lines[0], shape) if shape.header else None
-        if columns is None and (not shape.positions or (shape.header and not _any_fits(lines, shape))):
+        header = header_of(lines, shape)
+        first = header or ("", *_opening(lines))[-1]
+        if not header and (not shape.positions or (shape.header and not _any_fits(lines, shape))):
             needed = ", ".join(names[0] for names in shape.header.values())
-            raise UserError(f"{file}: found as first line {lines[0][:80]!r}; allowed: columns {needed}")
-        return LineReader(
-            profile, salt, separator_of(lines[0], shape), columns, "" if columns is None else lines[0]
-        )
+            raise UserError(f"{file}: found as first line {first[:80]!r}; allowed: columns {needed}")
+        columns = columns_of(header, shape) if header else None
+        return LineReader(profile, salt, separator_of(first, shape), columns, header)
 
     def _sample(self, readers: dict[Path, LineReader], source: Source) -> pa.RecordBatch:
         """The first accesses that a file of the log has, of all files if there are few."""
