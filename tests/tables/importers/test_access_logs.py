@@ -626,3 +626,34 @@ def test_comments_before_lines_without_names_of_columns(tmp_path):
     write_log(path, lines)
     found = rows(open_trace(path))
     assert found["bytes"].tolist() == [1024, 77] and found["arrival_s"].tolist() == [0, 7]
+
+
+PHOTO = "20160201000000 68e7 0 l 1024 1 PC 12"
+DISK = "7,W,8192,4096,1577808144360767"
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "reason"),
+    [
+        (DISK, DISK.replace("4096", ""), "size"),
+        (PHOTO.replace(" ", "\t"), PHOTO.replace("1024", "").replace(" ", "\t"), "sent"),
+        (PHOTO, PHOTO.replace("1024", "1e31"), "sent"),
+        (PHOTO, PHOTO.replace("PC 12", "PC 1e300"), "duration"),
+        (PHOTO, PHOTO.replace("2016", "1680"), "time"),
+    ],
+)
+def test_cells_that_are_empty_or_beyond_all_bounds_are_malformed(tmp_path, line, wrong, reason):
+    """An empty size counted as 0 bytes; tables hold no number above 1e30, and 64 bits not 300 years of nanoseconds."""
+    path = tmp_path / "log"
+    write_log(path, [line, wrong, line])
+    trace = open_trace(path, max_rejects=1, extent_bytes=2**20 if line is DISK else None)
+    assert len(rows(trace)) == 2 and trace.tally.reasons == {reason: 1}
+
+
+def test_a_request_that_takes_longer_than_clocks_count_has_no_duration(tmp_path):
+    """It came before all others, by a number that 64 bits do not hold."""
+    line = '10.0.0.1 - - [02/Nov/2026:09:00:00 +0000] "GET /a/b HTTP/1.1" 200 512 "-" "curl" '
+    path = tmp_path / "access.log"
+    write_log(path, [line + "0.5", line + "99999999999.5", line + "0.25"])
+    found = rows(open_trace(path))
+    assert found["arrival_s"].tolist() == [0.0, 0.25, 0.5] and found["finish_s"].isna().sum() == 1

@@ -51,6 +51,7 @@ from ecjax.tables.importers.access_logs.text_fields import (
 )
 from ecjax.tables.importers.blocks import LARGEST
 from ecjax.tables.importers.rejects import OTHER_KINDS, SAMPLED, Rejected, Tally
+from ecjax.tables.schemas import MOST_NUMBER
 
 _WORD = re.compile(r"[A-Za-z][\w.:\-]*")
 _READ, _WRITE, _OTHER, _NO_WORD = 0, 1, 2, 3
@@ -59,6 +60,8 @@ _NOT_READ = {
     NOT_CLOSED: "cut within quotation marks, brackets or an object",
     NO_OBJECT: "no JSON object",
 }
+# of a request, three years: the nanoseconds between the times of a log fit in 64 bits then
+_LONGEST_S = 1e8
 _NO_OBJECT_WORD = "without an object"
 
 
@@ -263,9 +266,9 @@ class LineReader:
                 lacks[:, None], fields.spans[LATER_DURATION], fields.spans[DURATION]
             )
         duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
-        if DURATION in profile.optional:
-            duration[bad] = np.nan
-        else:
+        bad |= duration > _LONGEST_S
+        duration[bad] = np.nan
+        if DURATION not in profile.optional:
             wrong.add(bad, DURATION, rows)
         if profile.duration_s is None:
             # microseconds are Apache's, whose time is that of the beginning
@@ -280,11 +283,13 @@ class LineReader:
         for role in (*self.profile.read_bytes, *self.profile.write_bytes, SIZE, RANGE_BEGIN, RANGE_END):
             if role in fields and role not in known:
                 known[role], bad = fields.numbers(role, 1.0)
+                bad |= known[role] > MOST_NUMBER
                 if role in (RANGE_BEGIN, RANGE_END):
                     known[role][bad] = np.nan  # no range: -1
                     continue
                 needed = role in self.profile.read_bytes and role not in self.profile.optional
-                missing = (fields.spans[role][:, 0] < 0) & isinstance(self.profile.shape, Text)
+                # absent, or an empty cell; "-" is no bytes
+                missing = np.equal(*fields.spans[role].T) & isinstance(self.profile.shape, Text)
                 wrong.add(bad | (missing & needed), role, rows)
         nothing = np.full(len(rows), np.nan)
         amounts = [nothing, nothing]

@@ -116,8 +116,8 @@ def _days(year, month, day):
 
 @njit()
 def _is_date(year, month, day):
-    """Whether there is such a day."""
-    if not (1600 < year < 2250 and 1 <= month <= 12):
+    """Whether there is such a day, in years of which the nanoseconds and their differences fit in 64 bits."""
+    if not (1968 < year < 2250 and 1 <= month <= 12):
         return False
     following = _days(year + month // 12, month % 12 + 1, 1)
     return 1 <= day <= following - _days(year, month, 1)
