@@ -80,4 +80,6 @@ def describe(head: Head) -> str:
         return "found several files, none of them Parquet"
     if head.path.is_dir():
         return "found a folder without Parquet files"
-    return "found an empty file (0 bytes)" if not head.path.stat().st_size else "found binary data"
+    if not head.start:
+        return "found an empty file (0 bytes, once it is decompressed)"
+    return "found binary data"

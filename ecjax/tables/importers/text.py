@@ -13,6 +13,16 @@ from ecjax.tables.folder import is_local
 from ecjax.tables.formats import user_errors
 
 _BLOCK_BYTES = 1 << 22
+_MAGIC = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+# zstd's frames without data are 0x184D2A50 to 0x184D2A5F: pzstd begins its files with one
+_MAGIC |= {bytes([first]) + b"\x2a\x4d\x18": "zstd" for first in range(0x50, 0x60)}
+
+
+def compression_of(path: Path) -> str | None:
+    """How a file on this machine is compressed, by what its first bytes say (gzip, zstd, bzip2)."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
 
 def open_stream(path: Path) -> pa.NativeFile:
@@ -20,6 +30,12 @@ def open_stream(path: Path) -> pa.NativeFile:
     if is_local(path):
         return pa.input_stream(str(path), compression="detect")
     return path.stream()  # type: ignore[attr-defined]
+
+
+def _open_text(path: Path) -> pa.NativeFile:
+    """As ``open_stream``, also where a compressed file's ending does not say so."""
+    compression = compression_of(path) if is_local(path) else None
+    return open_stream(path) if compression is None else pa.input_stream(str(path), compression=compression)
 
 
 def csv_batches(
@@ -60,9 +76,8 @@ def csv_batches(
     with (
         user_errors(path),
         _lines_named(path),
-        pa.csv.open_csv(
-            path if is_local(path) else open_stream(path), read_options=read, convert_options=convert
-        ) as reader,
+        _open_text(path) as stream,
+        pa.csv.open_csv(stream, read_options=read, convert_options=convert) as reader,
     ):
         for batch in reader:
             if batch.num_rows:
@@ -98,6 +113,11 @@ def _lines_named(path: Path) -> Iterator[None]:
         ) from error
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         message = str(error).splitlines()[0]
+        lacking = re.search(r"Column '(.*)' in include_columns does not exist", message)
+        if lacking:
+            raise UserError(
+                f"{path}, line 1: names no column {lacking[1]}; allowed: one of that name"
+            ) from error
         line = re.search(r"Row #(\d+): ", message)
         place = f"{path}, line {line[1]}" if line else str(path)
         wrong = re.search(r"CSV conversion error to (\S+): invalid value '(.*)'", message)

@@ -202,6 +202,12 @@ WRONG = {
     "unknown text": ("a.log", "hello there\n", {}, "found as first line 'hello there'"),
     "unknown bytes": ("a.bin", b"\x00\xff" * 50, {}, "found binary data"),
     "empty file": ("a.csv", "", {}, "the file is empty"),
+    "nothing compressed": (
+        "a.csv.gz",
+        gzip.compress(b""),
+        {},
+        "found an empty file .0 bytes, once it is decompressed",
+    ),
     "no extents": (
         "a.csv",
         CLOUD,
@@ -252,6 +258,12 @@ WRONG = {
         CLOUD + "1,7,28,,1\n",
         {"extent_bytes": 8},
         "a.csv, line 4: column size is empty",
+    ),
+    "cloud names": (
+        "a.csv",
+        CLOUD.replace("lbn", "sector"),
+        {"extent_bytes": 8, "format": "cloudphysics"},
+        "a.csv, line 1: names no column lbn; allowed: one of that name",
     ),
     "cloud op": ("a.csv", CLOUD + "1,7,41,8,1\n", {"extent_bytes": 8}, "line 4: found op '41'; allowed: 28"),
     "cloud size": (
@@ -366,6 +378,24 @@ def test_truncated_and_damaged_files(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="folder without Parquet files"):
         open_trace(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("name", ["cloud.csv", "blocks.csv"])
+@pytest.mark.parametrize("compression", ["gzip", "zstd", "bz2", "pzstd"])
+def test_what_is_compressed_is_told_by_its_first_bytes(tmp_path, name, compression):
+    """As read to tell the format; pzstd begins its files with a frame of no data."""
+    text = CLOUD if name == "cloud.csv" else "7,W,8192,4096,1577808144360767\n7,R,0,512,1577808144360768\n"
+    (tmp_path / name).write_text(text)
+    path = tmp_path / "compressed"
+    with pa.output_stream(str(path), compression=compression.removeprefix("p")) as stream:
+        stream.write(text.encode())
+    if compression == "pzstd":
+        path.write_bytes(b"\x50\x2a\x4d\x18\x04\0\0\0\x21\0\0\0" + path.read_bytes())
+    plain, found = (
+        pa.Table.from_batches(list(open_trace(file, extent_bytes=8).batches()))
+        for file in (tmp_path / name, path)
+    )
+    assert found.equals(plain)
 
 
 @pytest.mark.parametrize("name", ["table.parquet", "cloud.csv", "msr.csv", "trace.bin", "other.csv"])

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from ecjax.tables.folder import is_local
 from ecjax.tables.formats import user_errors
+from ecjax.tables.importers.text import compression_of
 
 BLOCK_BYTES = 1 << 22
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd", b"BZ": "bz2"}
 _NEWLINE, _RETURN, _COMMENT = 10, 13, 35
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -40,9 +40,7 @@ def open_lines(path: Path) -> pa.NativeFile:
     """A file from its beginning, decompressed by what its first bytes say (gzip, zstd, bzip2)."""
     if not is_local(path):
         return path.stream()  # type: ignore[attr-defined]
-    with path.open("rb") as file:
-        compression = _MAGIC.get(file.read(2))
-    return pa.input_stream(str(path), compression=compression)
+    return pa.input_stream(str(path), compression=compression_of(path))
 
 
 def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
