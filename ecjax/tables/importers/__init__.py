@@ -68,6 +68,12 @@ def open_trace(
             raise UserError(
                 f"{path}: found a folder, or several files; allowed with format={format}: one file"
             )
+        tables = (TABLE, COLUMN_MAPPING)
+        if head.columns and not head.lines and not source.path.is_dir() and FORMATS[format] not in tables:
+            raise UserError(
+                f"{path}: found a table with columns {', '.join(head.columns)}; allowed with format={format}: the log "
+                "as it was published or written (or columns=, for tables of any names)"
+            )
         return FORMATS[format].open(source)
     for importer in FORMATS.values():
         if importer.recognises(head):

@@ -380,6 +380,17 @@ def test_truncated_and_damaged_files(tmp_path):
         open_trace(tmp_path / "empty")
 
 
+@pytest.mark.parametrize("format", ["thesios", "s3", "msr", "oracle_general"])
+def test_tables_are_no_logs_of_another_format(tmp_path, format):
+    """Nor are DataFrames, which are read from Parquet: what was said was about the bytes of that."""
+    path = tmp_path / "log.parquet"
+    pd.DataFrame({"filename": ["a"], "start_time": [1.5]}).to_parquet(path)
+    with pytest.raises(
+        UserError, match=f"a table with columns filename, start_time; allowed with format={format}:"
+    ):
+        open_trace(path, format=format)
+
+
 @pytest.mark.parametrize("name", ["cloud.csv", "blocks.csv"])
 @pytest.mark.parametrize("compression", ["gzip", "zstd", "bz2", "pzstd"])
 def test_what_is_compressed_is_told_by_its_first_bytes(tmp_path, name, compression):
