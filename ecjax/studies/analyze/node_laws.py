@@ -12,6 +12,7 @@ from ecjax.tables.statistics.stalls import law_moments, stalling_law, with_stall
 from ecjax.units import count_text, time_text
 
 _MISFIT = 0.05  # relative, of the mean
+_OUT_OF_PROPORTION = 0.25  # the same, where nothing was fitted
 
 
 def affine_laws(
@@ -72,4 +73,37 @@ def warn_of_misfit(cells: Cells, fitted: np.ndarray, names: pa.Array, notices: l
             f"{names[worst].as_py()}: its mean by "
             f"{mean:+.0f} %; their second moment, which waits depend on, is {second:.2g} times that of the law), as "
             "with delays that are no shifted exponentials; reference_bytes= gives moments instead."
+        )
+
+
+def warn_of_proportion(
+    cells: Cells, means: np.ndarray, reference: float, names: pa.Array, notices: list[str]
+) -> None:
+    """Say where services in proportion to the size are far from those measured, as of disks that seek.
+
+    Args:
+        cells: service times.
+        means: of each node, of a chunk of ``reference`` bytes (s), (nodes,).
+        reference: that size (B).
+        names: of the nodes.
+        notices: what to say is added.
+    """
+    count_of, mean_of = cells.moments[:, 0], cells.moments[:, 1]
+    measured = np.bincount(cells.node, count_of * mean_of, len(names))
+    said = (
+        means * np.bincount(cells.node, count_of * cells.bytes, len(names)) / reference
+        if reference
+        else measured
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = said / measured
+    ratio = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
+    wrong = np.flatnonzero(np.abs(ratio - 1) > _OUT_OF_PROPORTION)
+    if wrong.size:
+        worst = int(wrong[np.argmax(np.abs(np.log(ratio[wrong])))])
+        notices.append(
+            f"Service times of {count_text(wrong.size, 'node')} are not in proportion to the size: by these moments "
+            f"the chunks of the log keep node {names[worst].as_py()} busy {ratio[worst]:.2g} times as long as they "
+            "did, and so it is in plans. An affine law needs 20 reads of each of two sizes or more on every node, "
+            "without reference_bytes=; or plan with a nodes table of your own."
         )

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from ecjax.studies.analyze.node_laws import affine_laws, warn_of_misfit
+from ecjax.studies.analyze.node_laws import affine_laws, warn_of_misfit, warn_of_proportion
 from ecjax.tables.nulls import empty_to_null
 from ecjax.tables.rules import AFFINE_COLUMNS
 from ecjax.tables.schemas import MOST_NUMBER
@@ -164,6 +164,7 @@ def _law(
     moments, _ = raw_moments(scaled)
     names_of = ("service_mean_s", "service_second_s2", "service_third_s3")
     columns = dict(zip(names_of, moments.T, strict=True))
+    warn_of_proportion(cells, moments[:, 0], reference, names, notices)
     return {**columns, "reference_bytes": np.where(scaled[:, 0] > 0, reference, np.nan)}
 
 

@@ -350,6 +350,21 @@ def test_stalls_are_part_of_the_law(tmp_path):
         assert node[name] == pytest.approx(np.mean(service**power))
 
 
+def test_services_that_are_not_in_proportion_to_the_size_are_said_to_be_so(tmp_path):
+    """As of a disk that seeks, read in sizes that hardly come again."""
+    log, service = stalling_log(0.0, 0.0)
+    sizes = np.geomspace(4096, 2**21, len(service))
+    _, text = analysed(tmp_path, log | {"bytes": sizes})
+    busy = np.mean(service / sizes) * np.mean(sizes) / np.mean(service)
+    assert f"keep node 1 busy {busy:.2g} times as long as they did" in " ".join(text.split())
+    _, text = run(tmp_path / "log.parquet", tmp_path / "other", reference_bytes=1e6)
+    assert f"keep node 1 busy {busy:.2g} times as long as they did" in " ".join(text.split())
+    in_proportion = log["arrival_s"] + sizes * 1e-8
+    (tmp_path / "third").mkdir()
+    _, text = analysed(tmp_path / "third", log | {"bytes": sizes, "finish_s": in_proportion})
+    assert "are not in proportion" not in " ".join(text.split())
+
+
 def test_heavy_tails_are_said_not_to_fit(tmp_path):
     # too many for stalls: the kept nine tenths are of both kinds
     log, service = stalling_log(0.2, 0.4)
