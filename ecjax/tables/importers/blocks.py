@@ -15,6 +15,9 @@ from ecjax.tables.importers.checking import OPERATION, WORDS
 from ecjax.tables.importers.trace import BATCH_ROWS
 
 LARGEST = 1 << 62  # byte that an access may end at
+LATEST = (
+    1 << 61
+)  # ticks that a clock may be from 0, and that an access may take: their differences fit in 64 bits
 _MOST_PIECES = 1 << 20  # extents that one access touches
 
 
@@ -109,7 +112,13 @@ class BlockFormat:
         yield Accesses(*fields)
 
     def _check(self, batch: Accesses, line: int, extent_bytes: int) -> None:
-        for name, values in (("offset", batch.offset), ("size", batch.size)):
+        wrong = (batch.ticks < -LATEST) | (batch.ticks > LATEST)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise UserError(
+                f"{self.path}, line {line + row}: found time {batch.ticks[row]}; allowed: integers from -2^61 to 2^61"
+            )
+        for name, values in (("size", batch.size), ("offset", batch.offset)):
             wrong = (values < 0) | (values > LARGEST - (batch.size if name == "offset" else 0))
             if wrong.any():
                 row = int(np.argmax(wrong))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ecjax.errors import UserError
 from ecjax.tables.fingerprint import trace_fingerprint
-from ecjax.tables.importers.blocks import Accesses, BlockFormat, block_schema
+from ecjax.tables.importers.blocks import LATEST, Accesses, BlockFormat, block_schema
 from ecjax.tables.importers.text import csv_batches
 from ecjax.tables.importers.trace import RATES, SOJOURN, Head, Source, Trace
 
@@ -85,10 +85,11 @@ def _parse(path: Path) -> Iterator[Accesses]:
         time, offset, size, response = (
             batch.column(name).to_numpy() for name in ("Timestamp", "Offset", "Size", "ResponseTime")
         )
-        if (response < 0).any():
-            row = int(np.argmax(response < 0))
+        wrong = (response < 0) | (response > LATEST)
+        if wrong.any():
+            row = int(np.argmax(wrong))
             raise UserError(
-                f"{path}, line {line + row}: found ResponseTime {response[row]}; allowed: integers >= 0"
+                f"{path}, line {line + row}: found ResponseTime {response[row]}; allowed: integers >= 0, up to 2^61"
             )
         volumes = pc.binary_join_element_wise(batch.column("Hostname"), batch.column("DiskNumber"), ".")
         writes = np.array([_WRITES[word.lower()] for word in words])[codes]

@@ -296,6 +296,24 @@ WRONG = {
         {"extent_bytes": 8},
         "line 3: .*ResponseTime",
     ),
+    "msr endless": (
+        "a.csv",
+        MSR + f"128166372003061631,u,0,Read,0,1,{2**63 - 1}\n",
+        {"extent_bytes": 8},
+        "line 3: found ResponseTime 9223372036854775807; allowed: integers >= 0, up to 2.61",
+    ),
+    "msr least size": (
+        "a.csv",
+        MSR + f"128166372003061631,u,0,Read,0,{-(2**63)},1\n",
+        {"extent_bytes": 8},
+        "line 3: found size -9223372036854775808 bytes; allowed: 0 to",
+    ),
+    "cloud far apart": (
+        "a.csv",
+        CLOUD + f"1,{2**63 - 1},28,8,1\n",
+        {"extent_bytes": 8},
+        "line 4: found time 9223372036854775807; allowed: integers from -2.61 to 2.61",
+    ),
     "msr order": (
         "a.csv",
         MSR + "128166372003061000,u,0,Read,0,1,1\n",
