@@ -657,3 +657,16 @@ def test_a_request_that_takes_longer_than_clocks_count_has_no_duration(tmp_path)
     write_log(path, [line + "0.5", line + "99999999999.5", line + "0.25"])
     found = rows(open_trace(path))
     assert found["arrival_s"].tolist() == [0.0, 0.25, 0.5] and found["finish_s"].isna().sum() == 1
+
+
+def test_names_of_columns_may_be_in_another_encoding(tmp_path):
+    """They were a malformed line, of which a short log allows none."""
+    path = tmp_path / "blocks.csv"
+    lines = (
+        "op_time,op_name,block_id,io_size,café",
+        "1600000000.5,2,11,131072,1",
+        "1600000001.5,4,12,65536,1",
+    )
+    path.write_bytes("\n".join(lines).encode("latin-1"))
+    trace = open_trace(path)
+    assert len(rows(trace)) == 2 and not trace.tally.rejected

@@ -92,6 +92,7 @@ def header_lines(block: Block, header: str) -> np.ndarray:
     """Lines that name the columns, (lines,) bool; they come again where files were put together."""
     lines = np.zeros(len(block.begins), bool)
     if header:
-        for line in np.flatnonzero(block.ends - block.begins == len(header.encode())).tolist():
-            lines[line] = block.text(line) == header
+        content = header.encode("utf-8", "surrogateescape")
+        for line in np.flatnonzero(block.ends - block.begins == len(content)).tolist():
+            lines[line] = bytes(block.data[block.begins[line] : block.ends[line]]) == content
     return lines

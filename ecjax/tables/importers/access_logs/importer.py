@@ -254,7 +254,8 @@ def head_lines(file: Path) -> tuple[str, ...]:
     """The first whole lines of a file, decompressed."""
     with user_errors(file), open_lines(file) as stream:
         start = stream.read(_HEAD_BYTES)
-    lines = start.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+    # so that ``header_lines`` has the bytes again
+    lines = start.decode("utf-8", "surrogateescape").removeprefix("\ufeff").splitlines()
     return tuple(lines[:-1] if len(start) == _HEAD_BYTES and len(lines) > 1 else lines)
 
 
