@@ -12,7 +12,6 @@ from ecjax.tables.statistics.stalls import law_moments, stalling_law, with_stall
 from ecjax.units import count_text, time_text
 
 _MISFIT = 0.05  # relative, of the mean
-_OUT_OF_PROPORTION = 0.25  # the same, where nothing was fitted
 
 
 def affine_laws(
@@ -77,33 +76,30 @@ def warn_of_misfit(cells: Cells, fitted: np.ndarray, names: pa.Array, notices: l
 
 
 def warn_of_proportion(
-    cells: Cells, means: np.ndarray, reference: float, names: pa.Array, notices: list[str]
+    cells: Cells, second: np.ndarray, reference: float, names: pa.Array, notices: list[str]
 ) -> None:
     """Say where services in proportion to the size are far from those measured, as of disks that seek.
 
     Args:
         cells: service times.
-        means: of each node, of a chunk of ``reference`` bytes (s), (nodes,).
+        second: second moment of each node, of a chunk of ``reference`` bytes (s^2), (nodes,).
         reference: that size (B).
         names: of the nodes.
         notices: what to say is added.
     """
-    count_of, mean_of = cells.moments[:, 0], cells.moments[:, 1]
-    measured = np.bincount(cells.node, count_of * mean_of, len(names))
-    said = (
-        means * np.bincount(cells.node, count_of * cells.bytes, len(names)) / reference
-        if reference
-        else measured
-    )
+    if not reference > 0:
+        return
+    measured, _ = raw_moments(cells.moments)
+    squares = np.bincount(cells.node, cells.moments[:, 0] * (cells.bytes / reference) ** 2, len(names))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = said / measured
+        ratio = second * squares / np.bincount(cells.node, cells.moments[:, 0] * measured[:, 1], len(names))
     ratio = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
-    wrong = np.flatnonzero(np.abs(ratio - 1) > _OUT_OF_PROPORTION)
+    wrong = np.flatnonzero(np.abs(np.log(ratio)) > np.log(SECOND_MISFIT))
     if wrong.size:
         worst = int(wrong[np.argmax(np.abs(np.log(ratio[wrong])))])
         notices.append(
-            f"Service times of {count_text(wrong.size, 'node')} are not in proportion to the size: by these moments "
-            f"the chunks of the log keep node {names[worst].as_py()} busy {ratio[worst]:.2g} times as long as they "
-            "did, and so it is in plans. An affine law needs 20 reads of each of two sizes or more on every node, "
-            "without reference_bytes=; or plan with a nodes table of your own."
+            f"Service times of {count_text(wrong.size, 'node')} are not in proportion to the size: these moments keep "
+            f"the mean, but make the second moment at node {names[worst].as_py()}, which waits depend on, "
+            f"{ratio[worst]:.2g} times what it was. An affine law needs 20 reads of each of two sizes or more on every "
+            "node, without reference_bytes=; where the size hardly counts, plan with size_scaling=none."
         )

@@ -11,11 +11,12 @@ from ecjax.tables.statistics.affine import LEAST_SAMPLES
 from ecjax.tables.statistics.bins import DELAY_BINS_PER_OCTAVE, bin_edges
 from ecjax.tables.statistics.delays import QUANTITIES, SERVICE, SOJOURN, Cells
 from ecjax.tables.statistics.laws import Fits, exponential_distance, fit_cells, group_numbers, pooled_bins
-from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows
+from ecjax.tables.statistics.moments import pooled_rows, raw_moments, scaled_rows, weighted_rows
 from ecjax.tables.statistics.scan import TraceStatistics
 from ecjax.units import count_text
 
 _OPERATIONS = np.array(["read", "write"])
+_LEAST_WEIGHT = 1e-9  # of a chunk of no bytes, beside one of the mean size
 
 
 def node_table(
@@ -160,11 +161,13 @@ def _law(
     # less than the least size that other tables allow is as good as nothing, and its cube must be a number
     sized = sizes >= 1 / MOST_NUMBER
     factors = np.where(sized, reference / np.where(sized, sizes, 1.0), 1.0)
-    scaled = pooled_rows(scaled_rows(cells.moments, factors), cells.node, count)
+    # by bytes, so that the log's chunks are as much work as they were, whatever the services of small ones are
+    weights = np.maximum(sizes / mean, _LEAST_WEIGHT) if mean > 0 and not one_size else np.ones_like(sizes)
+    scaled = pooled_rows(weighted_rows(scaled_rows(cells.moments, factors), weights), cells.node, count)
     moments, _ = raw_moments(scaled)
     names_of = ("service_mean_s", "service_second_s2", "service_third_s3")
     columns = dict(zip(names_of, moments.T, strict=True))
-    warn_of_proportion(cells, moments[:, 0], reference, names, notices)
+    warn_of_proportion(cells, moments[:, 1], reference, names, notices)
     return {**columns, "reference_bytes": np.where(scaled[:, 0] > 0, reference, np.nan)}
 
 

@@ -69,6 +69,13 @@ def scaled_rows(rows: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return rows * powers
 
 
+def weighted_rows(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Rows of samples whose values all count so many times: (..., 7) and (...,) -> (..., 7)."""
+    weighted = rows * np.asarray(weights, float)[..., None]
+    weighted[..., 1] = rows[..., 1]
+    return weighted
+
+
 def pooled_rows(rows: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
     """Rows (count, 7) of the samples (n, 7) pooled by ``groups`` (n,)."""
     out = np.zeros((count, WIDTH))

@@ -159,7 +159,8 @@ def test_moments_at_a_reference_size(tmp_path):
     rows = frame_of("requests_chunks.parquet").query("op == 'read'")
     scaled = (rows["finish_s"] - rows["start_s"]) * 1e6 / rows["bytes"]
     for power, column in ((1, "service_mean_s"), (2, "service_second_s2"), (3, "service_third_s3")):
-        np.testing.assert_allclose(nodes[column], (scaled**power).groupby(rows["node_id"]).mean(), rtol=1e-9)
+        summed = (rows["bytes"] * scaled**power).groupby(rows["node_id"]).sum()
+        np.testing.assert_allclose(nodes[column], summed / rows.groupby("node_id")["bytes"].sum(), rtol=1e-9)
 
 
 def test_objects_have_no_nodes_and_ask_for_k(tmp_path):
@@ -282,7 +283,8 @@ def test_varying_sizes_too_few_for_a_fit_give_scaled_moments(tmp_path):
     nodes = read_input(tmp_path / "out" / "nodes", "nodes").to_pandas().set_index("node_id")
     reference = 800 / 6
     assert nodes["reference_bytes"].tolist() == pytest.approx([reference] * 2)
-    assert nodes.loc["x", "service_mean_s"] == pytest.approx(np.mean([1, 0.5, 1]) * reference / 100)
+    # as much work by byte as there was: 3 s for 400 bytes
+    assert nodes.loc["x", "service_mean_s"] == pytest.approx(3 / 400 * reference)
 
 
 def test_a_chunk_of_next_to_no_bytes_counts_as_one_of_none(tmp_path):
@@ -355,10 +357,14 @@ def test_services_that_are_not_in_proportion_to_the_size_are_said_to_be_so(tmp_p
     log, service = stalling_log(0.0, 0.0)
     sizes = np.geomspace(4096, 2**21, len(service))
     _, text = analysed(tmp_path, log | {"bytes": sizes})
-    busy = np.mean(service / sizes) * np.mean(sizes) / np.mean(service)
-    assert f"keep node 1 busy {busy:.2g} times as long as they did" in " ".join(text.split())
+    per_byte = np.average((service / sizes) ** 2, weights=sizes)
+    times = per_byte * np.mean(sizes**2) / np.mean(service**2)
+    line = f"the second moment at node 1, which waits depend on, {times:.2g} times what it was"
+    assert line in " ".join(text.split())
     _, text = run(tmp_path / "log.parquet", tmp_path / "other", reference_bytes=1e6)
-    assert f"keep node 1 busy {busy:.2g} times as long as they did" in " ".join(text.split())
+    assert line in " ".join(text.split())
+    [node] = read_input(tmp_path / "other" / "nodes", "nodes").to_pylist()
+    assert node["service_mean_s"] == pytest.approx(np.sum(service) / np.sum(sizes) * 1e6)
     in_proportion = log["arrival_s"] + sizes * 1e-8
     (tmp_path / "third").mkdir()
     _, text = analysed(tmp_path / "third", log | {"bytes": sizes, "finish_s": in_proportion})
