@@ -82,8 +82,8 @@ class Tally:
         if self.rejected > allowed:
             first = self.samples[0]
             raise UserError(
-                f"{source}: found {self.rejected:,} malformed lines of {self.lines:,}, the first in {first.file}, "
-                f"line {first.line}: {first.reason}; allowed: max_rejects={self.most:g}"
+                f"{source}: found {count_text(self.rejected, 'malformed line')} of {self.lines:,}, the first in "
+                f"{first.file}, line {first.line}: {first.reason}; allowed: max_rejects={self.most:g}"
             )
 
     def notices(self) -> list[str]:
@@ -92,14 +92,14 @@ class Tally:
         if self.rejected:
             listed = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.most_common())
             sentences.append(
-                f"{self.rejected:,} of {self.lines:,} lines are malformed and left out ({listed}): dataset rejects."
+                f"Malformed and left out: {self.rejected:,} of {count_text(self.lines, 'line')} ({listed}): dataset "
+                "rejects."
             )
         if self.others:
             listed = ", ".join(f"{count:,} {word}" for word, count in self.others.most_common(_WORDS))
             more = f" and {len(self.others) - _WORDS} more kinds" if len(self.others) > _WORDS else ""
-            sentences.append(
-                f"{sum(self.others.values()):,} lines read or write no object and are left out: {listed}{more}."
-            )
+            lines = count_text(sum(self.others.values()), "line")
+            sentences.append(f"Left out as they read or write no object: {lines}, {listed}{more}.")
         if self.unsuccessful:
             sentences.append(
                 f"{count_text(self.unsuccessful, 'request')} without success (status not 2xx) "
@@ -107,12 +107,12 @@ class Tally:
             )
         if self.dropped:
             sentences.append(
-                f"The durations of {self.dropped:,} accesses are left out, as the beginning of the log has none: what "
-                "comes from there on is read with them as a log of its own."
+                f"The durations of {count_text(self.dropped, 'access', 'accesses')} are left out, as the beginning of "
+                "the log has none: what comes from there on is read with them as a log of its own."
             )
         if self.untimed:
             sentences.append(
-                f"{self.untimed:,} accesses have no duration: sojourn times, and how many are in the system, are of "
-                "the others."
+                f"{count_text(self.untimed, 'access has', 'accesses have')} no duration: sojourn times, and how many "
+                "are in the system, are of the others."
             )
         return sentences

@@ -51,7 +51,7 @@ def test_a_folder_of_logs_becomes_files_and_rejects(logs, tmp_path, capsys):
     (row,) = read_results(tmp_path / "out", "traces").to_dict("records")
     assert row["format"] == "s3" and row["rows"] == len(DAY)
     assert json.loads(row["reading"])["keep_ids"] is True
-    assert "1 of 153 lines are malformed" in row["notices"] and "REST.HEAD.OBJECT" in row["notices"]
+    assert "Malformed and left out: 1 of 153 lines" in row["notices"] and "REST.HEAD.OBJECT" in row["notices"]
     assert "1 request without success" in row["notices"]
     reading = log_reading(LogOptions(trace=str(tmp_path / "out")))
     assert reading.options["keep_ids"] and set(files.index) <= {

@@ -143,7 +143,8 @@ def test_other_operations_are_counted_and_left_out(tmp_path, form, others):
     assert len(list(trace.batches())) and trace.tally.others == counts  # begun anew
     [sentence] = trace.tally.notices()
     assert sentence == (
-        f"400,006 lines read or write no object and are left out: {counts['HEAD']:,} HEAD, {counts['DELETE']:,} DELETE."
+        f"Left out as they read or write no object: 400,006 lines, {counts['HEAD']:,} HEAD, "
+        f"{counts['DELETE']:,} DELETE."
     )
 
 
