@@ -119,6 +119,8 @@ def check_words(job: Job, words: Iterable[str]) -> None:
     for word in plain:
         key, equals, text = word.partition("=")
         name = key.lstrip("+~")
+        if equals and not name:
+            raise UserError(f"found {word} without a key; allowed: key=value, no space before or after =")
         if not equals or is_group(job, name) or is_hydras(name):
             complete = False
             continue
@@ -252,7 +254,7 @@ def _check_brackets(name: str, text: str) -> None:
         letter, place = still_open[-1]
         raise UserError(
             f"{name}: found {text}, where {letter!r} (character {place}) is not closed; allowed: {name}=... with "
-            f"{_BRACKETS.get(letter, letter)!r} at its end"
+            f"{_BRACKETS.get(letter, letter)!r} at its end, in quotation marks where it holds spaces"
         )
 
 

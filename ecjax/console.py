@@ -19,6 +19,7 @@ MESSAGES = Console(stderr=True)
 
 log = logging.getLogger("ecjax")
 
+_NEXT = "Next: ecjax "  # what a command in a recommendation begins with
 _SERIOUS = ("red", "yellow")  # styles of errors and warnings
 
 
@@ -126,10 +127,17 @@ def taken_remarks() -> tuple[str, ...]:
 
 
 def conclude(console: Console, text: str) -> None:
-    """Print the line that a study ends with, also of a command without tables."""
+    """Print the sentences that a study ends with, also of a command without tables.
+
+    The command that comes next is on a line of its own, which the terminal breaks: where we broke it, a shell would
+    take what was copied for two commands.
+    """
     before = console.quiet
     console.quiet = _mode is OutputMode.JSON
+    sentences, found, command = text.partition(f" {_NEXT}")
     try:
-        say(console, text, "bold")
+        say(console, sentences, "bold")
+        if found:
+            say(console, f"{_NEXT}{command}", "bold", soft_wrap=True)
     finally:
         console.quiet = before

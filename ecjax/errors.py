@@ -27,6 +27,7 @@ def among(name: str, names: Collection[str], prefix: str = "") -> str:
         names: what is allowed.
         prefix: of the names, ``"generate."``.
     """
-    close = difflib.get_close_matches(name, names, n=1)
+    with_it = [each for each in names if name in each.split("_")]
+    close = with_it if len(with_it) == 1 else difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {prefix}{close[0]}?)" if close else ""
     return f"{hint}; allowed: {', '.join(prefix + each for each in names)}"

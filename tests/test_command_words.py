@@ -13,6 +13,7 @@ MISTAKES = [
     ("schedule", ["foo=1"], "found option 'foo'"),
     ("schedule", ["schedulers=fair"], "did you mean scheduler?"),
     ("schedule", ["generate.request=3"], "did you mean generate.requests?"),
+    ("codes", ["nines=9"], "found option 'nines' (did you mean durability_nines?); allowed: "),
     ("schedule", ["scheduler=[fair,foo]"], "scheduler: found 'foo'; allowed: dtarget"),
     ("schedule", ["n=abc"], "n: found abc; allowed: a whole number of at least 1, or a list of them"),
     ("schedule", ["n=3", "k=5"], "k=5: found n=3; allowed: from k=5 to servers=60"),
@@ -23,7 +24,22 @@ MISTAKES = [
     ("optimize", ["theta=-1"], "theta: found -1; allowed: a number, at least 0"),
     ("optimize", ["objective=p999x"], "objective: found p999x; allowed: bound, mean"),
     ("optimize", ["cluster.load=1"], "cluster.load: found 1; allowed: a number between 0 and 1"),
-    ("optimize", ["theta=[1,"], "theta: found [1,, where '[' (character 1) is not closed"),
+    (
+        "optimize",
+        ["theta=[1,", "2]"],
+        "theta: found [1,, where '[' (character 1) is not closed; allowed: theta=... with ']' at its end, in quotation "
+        "marks where it holds spaces",
+    ),
+    (
+        "optimize",
+        ["theta", "=", "100"],
+        "found = without a key; allowed: key=value, no space before or after =",
+    ),
+    (
+        "optimize",
+        ["theta", "=100"],
+        "found =100 without a key; allowed: key=value, no space before or after =",
+    ),
     ("optimize", ["theta=1]"], "theta: found 1], where ']' (character 2) closes nothing"),
     ("optimize", ["deadline_s={a: [1, 2}"], "where '}' (character 10) closes nothing"),
     ("optimize", ["objective='p99"], 'where "\'" (character 1) is not closed'),

@@ -106,7 +106,7 @@ def test_options_from_arguments_are_those_of_the_command():
         ({"cluster.fils": 3}, "found option 'cluster.fils' (did you mean cluster.files?)"),
         ({"cluster": 3}, "cluster: found 3; allowed: a mapping"),
         ({"engine": "rey"}, "engine.name: found 'rey'; allowed: serial, ray"),
-        ({"nodes": "nowhere.csv"}, "nowhere.csv: no such file or folder"),
+        ({"nodes": "nowhere.csv"}, "nodes table (nowhere.csv): no such file or folder"),
         ({"nodes": pd.DataFrame({"node": [1]})}, "nodes table (nodes): missing columns: node_id"),
         ({"files": pa.table({"x": [1]})}, "files table (files): missing columns:"),
         ({"nodes": pd.DataFrame({"node_id": [{1}, "a"]})}, "nodes: the DataFrame has no Arrow form"),

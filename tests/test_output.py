@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ecjax import cli
-from ecjax.console import MESSAGES, OUTPUT, OutputMode, log, output_mode, say
+from ecjax.console import MESSAGES, OUTPUT, OutputMode, conclude, log, output_mode, say
 from ecjax.jobs_index import JOBS
 from ecjax.progress import progress
 from ecjax.studies.spine import study
@@ -64,6 +64,16 @@ def test_quiet_leaves_warnings_errors_and_the_recommendation(tmp_path, capsys, s
     assert analyzed(tmp_path / "out", "--json") == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["recommendation"]["sentence"] == "Do nothing." and "not this" in err
+
+
+def test_the_next_command_is_one_line_for_the_shell(capsys, streams, monkeypatch):
+    monkeypatch.setattr(OUTPUT, "_width", 80)
+    command = (
+        "Next: ecjax optimize files=results/files nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180}' k=4"
+    )
+    conclude(OUTPUT, f"{'Some words about the log. ' * 4}{command}")
+    *words, last = capsys.readouterr().out.splitlines()
+    assert last == command and len(words) == 2
 
 
 def test_verify_speaks_json_too(tmp_path, capsys, streams):

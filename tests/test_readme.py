@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ecjax.cli import main
+from ecjax.jobs_index import JOBS, choices
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "ecjax" / "guides").glob("*.md"))]
@@ -79,6 +80,14 @@ def test_pictures_and_pages_are_there():
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_studies_are_those_of_the_job_whose_page_names_them():
+    for page in PAGES:
+        for named, study in re.findall(r"(?:ecjax (\w+) )?experiment=(\w+)", page.read_text()):
+            job = named or page.stem
+            if job in JOBS and study != "NAME":
+                assert study in choices(job, "experiment"), f"{page.name}: ecjax {job} experiment={study}"
 
 
 def test_every_shell_takes_the_commands():

@@ -11,10 +11,11 @@ from ecjax.tables.schemas import Column
 
 _ROWS = {
     # analyze
-    "rejects": "malformed line of a log, of a hundred for each reason",
+    "rejects": "malformed line of a log, of the first hundred for each reason",
     "traces": "log that was read",
     "files": "file; what `files=` of other jobs takes",
     "nodes": "node; what `nodes=` of other jobs takes",
+    "analyze: delays": "size of chunks, by node and operation",
     "delay_bins": "bin of a histogram of delays, by node and operation",
     "arrivals": "interval of the log's time",
     "burstiness": "time scale, of reads, of writes and of the reads of each class",
@@ -32,22 +33,27 @@ _ROWS = {
     "group_plans": "group of files that share a placement",
     "file_plans": "file",
     "history": "iteration",
-    "scenarios": "node or site that fails; of ceph, what if",
+    "optimize: scenarios": "node or site that fails, with `scenarios=`",
     "what_if": "scenario of `what_if=`, and the tables as they are",
     "floors": "k of the files, with `durability_nines=` or `max_any_loss=`",
     # codes
     "class_codes": "class of files and candidate, with `classes=`",
     "combinations": "combination of codes that was planned, with `classes=`",
+    "codes: codes": "candidate",
     # replay
+    "replay: latencies": "source, and group of reads (all, a class, a file) or node",
     "latency_bins": "bin of a histogram of latencies",
     # schedule
     "coflows": "coflow",
     "coflow_widths": "class of widths",
     # adapt
-    "codes": "code and class of requests; of codes, candidate",
+    "adapt: codes": "code and class of requests",
+    "adapt: latencies": "group of requests: all, or a class",
+    "adapt: delays": "size of chunks, by class of requests",
     "timeline": "interval of the replay's time",
     "thresholds": "code of a table that a proxy can load",
     # cache
+    "cache: latencies": "group of reads: all, or those of an edge",
     "cached": "item that an edge keeps at the end",
     "partitions": "partition that was sampled",
     # ceph
@@ -55,13 +61,11 @@ _ROWS = {
     "commands": "group that changes, by batch",
     "batches": "batch of commands; 0: as it is",
     "osds": "OSD",
+    "ceph: scenarios": "scenario of `what_if=`, before and by the plan",
     # reproduce
     "claims": "claim of a paper",
     # bench
     "bench": "quantity that a case measured",
-    # of several jobs
-    "delays": "size of chunks, by node or law of delays and by operation",
-    "latencies": "group of reads: all, a class, a file, a node, an edge",
 }
 
 
@@ -105,7 +109,9 @@ def _of_job(job: str) -> str:
     ]
     parts.append(_table(runs))
     for name, columns in datasets.items():
-        parts += [f"### {job}: {name}", f"A row per {_ROWS[name]}.", _table(columns[1:])]
+        heading = f"{job}: {name}"
+        row = _ROWS.get(heading) or _ROWS[name]  # several jobs have datasets of this name
+        parts += [f"### {heading}", f"A row per {row}.", _table(columns[1:])]
     return "\n\n".join(parts)
 
 

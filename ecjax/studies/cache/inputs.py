@@ -200,7 +200,8 @@ def _logged(options: CacheOptions, logged: Log, nodes: Nodes, names: dict[str, A
 
 def _sizes(options: CacheOptions, nodes: Nodes) -> str:
     edges, stores = count_text(len(nodes.edge_ids), "edge"), count_text(len(nodes.node_ids), "node")
-    return f"{edges}, {stores} of {count_text(options.buckets, 'bucket')}"
+    built_in = " (built in: how far your nodes are, nodes= says)" if options.nodes is None else ""
+    return f"{edges}, {stores} of {count_text(options.buckets, 'bucket')}{built_in}"
 
 
 def _drawn(law: Popularity, count: int, rate_per_s: float, edges: int, seed: int) -> Reads:

@@ -263,6 +263,16 @@ def test_options_that_nothing_reads_are_said(tmp_path, caplog):
     assert f"reads=7 has no effect beside trace={trace}" in caplog.text
 
 
+@pytest.mark.parametrize("nodes", [None, {"a": 0.5}])
+def test_nodes_that_no_log_tells_are_called_built_in(tmp_path, caplog, nodes):
+    caplog.set_level("INFO", logger="ecjax")
+    trace = str(TRACES / "requests_objects.parquet")
+    assert cache_study(options(tmp_path, trace=trace, nodes=nodes, policy="none", k=1, parity=0), QUIET) == 0
+    assert ("6 nodes of 15 buckets (built in: how far your nodes are, nodes= says)" in caplog.text) == (
+        nodes is None
+    )
+
+
 @pytest.mark.parametrize(("edge_s", "mean_s", "told"), [(0.001, 0.001, True), (0.0004, 0.0005, False)])
 def test_nodes_nearer_than_the_edge_are_told(tmp_path, caplog, edge_s, mean_s, told):
     given = {"policy": ["none"], "nodes": {"a": 0.0005}, "k": 1, "parity": 0, "edge_s": edge_s}

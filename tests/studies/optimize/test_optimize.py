@@ -392,7 +392,7 @@ OPTIONS = [
     ({"memory_bytes": 0}, "memory_bytes: found 0; allowed: a number above 0"),
     ({"write": ["plans"]}, "write: found 'plans'; allowed: runs"),
     ({"write": 5}, "write: found 5; allowed: runs, placements, read_kinds, node_loads"),
-    ({"nodes": "/nowhere/nodes.parquet"}, "/nowhere/nodes.parquet: no such file or folder"),
+    ({"nodes": "/nowhere/nodes.parquet"}, "nodes table (/nowhere/nodes.parquet): no such file or folder"),
 ]
 
 
