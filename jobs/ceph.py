@@ -13,7 +13,11 @@ from ecjax.studies.ceph.options import CephOptions
 def bare_words(words: list[str]) -> list[str]:
     """``ecjax ceph DUMPS``: a folder of dumps."""
     if len(words) > 1 or not Path(words[0]).exists():
-        raise UserError(f"found {' '.join(words)}; allowed: key=value, or the path of one folder of dumps")
+        missing = "" if len(words) > 1 else ", which is not there"
+        raise UserError(
+            f"found {' '.join(words)}{missing}; allowed: key=value, or the path of one folder of dumps (ecjax ceph "
+            "--collect says how to get one)"
+        )
     return [f"dumps={words[0]}"]
 
 

@@ -22,7 +22,12 @@ MISTAKES = [
     ("schedule", ["lower_bound=maybe"], "lower_bound: found maybe; allowed: true, false"),
     ("schedule", ["plan_run=x"], "give plan too"),
     ("optimize", ["theta=-1"], "theta: found -1; allowed: a number, at least 0"),
-    ("optimize", ["objective=p999x"], "objective: found p999x; allowed: bound, mean"),
+    (
+        "optimize",
+        ["objective=p9"],
+        "objective: found p9; allowed: bound, mean, a quantile as p50, p95 or p999, weights as in {mean: 0.5, p99: "
+        "0.1}, trace; by class: lexicographic, joint",
+    ),
     ("optimize", ["cluster.load=1"], "cluster.load: found 1; allowed: a number between 0 and 1"),
     (
         "optimize",

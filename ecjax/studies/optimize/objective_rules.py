@@ -6,7 +6,10 @@ from typing import Any
 from ecjax.options import Wrong, is_number
 from ecjax.studies.optimize.class_rules import ORDERS
 
-OBJECTIVES = "bound, mean, p50, p90, p99, p999, weights as in {mean: 0.5, p99: 0.1}, or trace"
+OBJECTIVES = (
+    "bound, mean, a quantile as p50, p95 or p999, weights as in {mean: 0.5, p99: 0.1}, trace; by class: lexicographic, "
+    "joint"
+)
 TRACE = "trace"  # plans for the arrivals of a log
 
 

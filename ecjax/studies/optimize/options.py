@@ -96,9 +96,9 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     objective: str | dict[str, float] = option(
         "bound",
-        "latency that is planned for: bound (on the mean), or estimated: mean, p50, p90, p99, p999, or weights as in "
-        "{mean: 0.5, p99: 0.1}; thousands of files; or trace: the mean wait under the arrivals of trace=, bursts and "
-        "all. By class: lexicographic (the default with queue=priority) or joint",
+        "latency that is planned for: bound (on the mean); estimated (of some thousands of files at most): mean, a "
+        "quantile, or weights; or trace: the mean wait under the arrivals of trace=, bursts and all. By class: "
+        "lexicographic (the default with queue=priority) or joint",
         Special(OBJECTIVES, objective),
         identifies=estimated,
     )

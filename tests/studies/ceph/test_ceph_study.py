@@ -336,7 +336,11 @@ def test_latencies_where_service_times_are_told(place):
     ("words", "line"),
     [
         ([], "dumps: found none; allowed: ecjax ceph DUMPS"),
-        (["nowhere"], "found nowhere; allowed: key=value, or the path of one folder of dumps"),
+        (
+            ["nowhere"],
+            "found nowhere, which is not there; allowed: key=value, or the path of one folder of dumps (ecjax "
+            "ceph --collect says how to get one)",
+        ),
         (["dumps=nowhere"], "dumps: found nowhere, which is not there"),
         (["{dumps}", "speeds={ssd: 2}"], "speeds: found ssd; allowed: device classes (hdd)"),
         (["{dumps}", "speeds={hdd: 0}"], "speeds: found hdd: 0"),
