@@ -70,6 +70,8 @@ def _told(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         raise UserError("report: figures= says which pictures; allowed: with pictures=FOLDER")
     if "page" in settings and "pictures" in settings:
         raise UserError("report: found page= and pictures=; allowed: one of them")
+    if not settings.get("page", ".html").lower().endswith((".html", ".htm")):
+        raise UserError(f"report: found page={settings['page']}; allowed: a file that ends in .html")
     return outs, settings
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from ecjax.cli import main
 from ecjax.jobs_index import JOBS, choices
+from ecjax.tables.recommendation import read_recommendation
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "ecjax" / "guides").glob("*.md"))]
@@ -65,6 +66,17 @@ def marked(text):
 @pytest.mark.parametrize("command", [marked(line) for line in commands() if line.startswith("ecjax ")])
 def test_commands_run(place, command):
     assert main(shlex.split(command)[1:]) == 0
+
+
+@pytest.mark.slow
+def test_the_tour_recommends_what_the_readme_shows(place):
+    shown = " ".join((ROOT / "README.md").read_text().split())
+    for out in ("learned", "planned", "replayed"):
+        (command,) = (line for line in commands() if line.endswith(f" out=results/{out}"))
+        assert main(shlex.split(command)[1:]) == 0
+    for out in ("planned", "replayed"):
+        recommendation = read_recommendation(Path("results", out))
+        assert recommendation is not None and recommendation.sentence in shown
 
 
 @pytest.mark.parametrize("body", [marked(body) for kind, body in dict.fromkeys(BLOCKS) if kind == "python"])

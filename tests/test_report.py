@@ -343,6 +343,14 @@ def test_tables_of_no_or_one_row_of_nothing_are_shown(job, rows):
     assert document("t", [[section] for section in kinds.values()], "0")
 
 
+def test_a_page_takes_the_place_of_no_other_file(plans, tmp_path, capsys):
+    log = tmp_path / "access.log"
+    log.write_text("a read\n")
+    assert main(["report", str(plans), f"page={log}"]) == 2
+    assert capsys.readouterr().err == f"ecjax: report: found page={log}; allowed: a file that ends in .html\n"
+    assert log.read_text() == "a read\n"
+
+
 @pytest.mark.parametrize("words", [[], ["nowhere"], ["--x"], ["a", "page=b", "page=c"]])
 def test_what_is_no_study_is_one_line(words, capsys):
     assert main(["report", *words]) == 2
