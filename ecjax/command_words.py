@@ -116,9 +116,17 @@ def check_words(job: Job, words: Iterable[str]) -> None:
     flags, plain = split_flags(words)
     options = job.options_class()
     complete = not flags
+    earlier: dict[str, str] = {}
     for word in plain:
         key, equals, text = word.partition("=")
         name = key.lstrip("+~")
+        if equals and name in earlier:
+            # as a shell makes of braces without quotation marks, too
+            raise UserError(
+                f"found {earlier[name]} and {word}; allowed: {name} once, several values in quotation marks, "
+                f"'{name}=[...]' or '{name}={{...}}'"
+            )
+        earlier[name] = word
         if equals and not name:
             raise UserError(f"found {word} without a key; allowed: key=value, no space before or after =")
         if not equals or is_group(job, name) or is_hydras(name):

@@ -37,6 +37,16 @@ MISTAKES = [
     ),
     (
         "optimize",
+        ["theta=100", "theta=200"],
+        "found theta=100 and theta=200; allowed: theta once, several values in quotation marks, 'theta=[...]'",
+    ),
+    (
+        "optimize",
+        ["nodes=count:12", "+nodes=seek_ms:8"],
+        "found nodes=count:12 and +nodes=seek_ms:8; allowed: nodes",
+    ),
+    (
+        "optimize",
         ["theta", "=", "100"],
         "found = without a key; allowed: key=value, no space before or after =",
     ),

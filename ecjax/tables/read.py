@@ -60,7 +60,9 @@ def read_input(
             if path.is_dir():
                 refuse_above_table(path, table, name)
             elif not path.exists():
-                raise UserError(f"{table} table ({name}): no such file or folder")
+                raise UserError(
+                    f"{table} table ({name}): no such file or folder; allowed: one that holds a table"
+                )
         content = _read_path(path, name)
     else:
         with formats.user_errors(name or f"{table} table", "the data frame has no Arrow form"):
