@@ -297,7 +297,7 @@ def test_reads_that_never_finished_are_not_counted(tmp_path):
     rows, latencies = make_log(400, EXPONENTIAL, rate=10.0)
     rows["finish_s"][-1] = rows["finish_s"][-6] = None
     found = validate(read(rows, tmp_path), replications=1)
-    assert any(s.startswith("2 reads of the second half have chunks without") for s in found.notices)
+    assert any(s.startswith("2 reads of the second half with chunks without") for s in found.notices)
     kept = np.append(latencies[200:398], [])
     np.testing.assert_allclose(row_of(found, "observed")["mean_s"], kept.mean(), rtol=1e-9)
     assert row_of(found, "replayed")["requests"] == row_of(found, "observed")["requests"] == 198

@@ -111,7 +111,7 @@ def test_a_log_with_a_hole_says_what_holds_without_it(tmp_path):
 def test_few_requests_of_one_file(tmp_path):
     analysed(tmp_path, poisson_times(1, 400), file_id="a")
     few, one = (line for line in notices(tmp_path) if "few" in line or "one file" in line)
-    assert "requests are few: their rate is known to ± 5 %" in few
+    assert "requests are few: the rate is known to ± 5 %" in few
     assert "common or of single files, cannot be told" in one
     table = read_results(tmp_path / "out", "burstiness")
     assert {POISSON, UNKNOWN} >= set(table["verdict"])
