@@ -28,7 +28,7 @@ def common_writes(
         (2, m, m): rates x sqrt(x x'), and rates x x x' (s), x the mean service time of a chunk at a node.
     """
     written = rates > 0
-    rates, sizes, holds = rates[written], sizes[:, written], csr_array(stored[written].astype(float))
+    rates, sizes, holds = rates[written], sizes[:, written], csr_array(stored[written].astype(bool))
     row = np.repeat(np.arange(len(rates)), np.diff(holds.indptr))
     # means are affine in the size
     largest = max(float(sizes.max(initial=0.0)), 1.0)
