@@ -40,7 +40,7 @@ def check_classes(options: "OptimizeOptions", thetas: list[float]) -> dict[str, 
 
     Args:
         options: each checked alone.
-        thetas: prices of latency for queue=fcfs.
+        thetas: s/$, with queue=fcfs.
 
     Raises:
         UserError: options do not go together.

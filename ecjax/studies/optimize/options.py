@@ -32,7 +32,7 @@ FIGURES = (
     *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
     *("class_latency", "class_convergence"),
 )
-# prices of latency by hardware: files of 25 MB at 10 to 20 dollars per TB, and those of the JLCM paper
+# theta by hardware: files of 25 MB at 10 to 20 dollars per TB, and those of the JLCM paper
 THETAS = {
     "disk": [100.0, 1000.0, 1500.0, 2000.0, 3000.0, 5000.0, 7000.0, 10000.0, 20000.0],
     "tahoe": [3.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 500.0, 1000.0],

@@ -27,7 +27,7 @@ TABLES = job_tables(
         Column("k", INTEGER, "", "what k of every file was set to; null where the files keep theirs"),
         Column("d", INTEGER, "", "chunks that a read takes, where it was set for every file"),
         Column("what_if", STRING, "", "what would be otherwise (what_if=); null: the tables as they are"),
-        Column("theta", FLOAT, "s/$", "price of latency: objective = latency_shared_z_s + theta cost"),
+        Column("theta", FLOAT, "s/$", "latency worth a dollar: objective = latency_shared_z_s + theta cost"),
         Column("theta_per", STRING, "", "file: theta multiplies cost / files; total: the whole cost"),
         Column("rate_scale", FLOAT, "", "rates were multiplied by this"),
         Column("size_scale", FLOAT, "", "bytes were multiplied by this"),

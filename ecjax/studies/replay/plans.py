@@ -45,7 +45,7 @@ class PlanRun:
         run_id: None where there is no plan.
         queue: that the plan was made for, one of PLAN_QUEUES.
         method: how it was planned.
-        theta: s/$, price of latency.
+        theta: s/$, latency that a dollar is worth.
         cost_dollars_per_period: $/period, storage cost of all files.
         importance: JSON by service class.
         class_rate_scale: JSON by service class.
