@@ -126,7 +126,8 @@ def check_words(job: Job, words: Iterable[str]) -> None:
                 f"found {earlier[name]} and {word}; allowed: {name} once, several values in quotation marks, "
                 f"'{name}=[...]' or '{name}={{...}}'"
             )
-        earlier[name] = word
+        if equals:
+            earlier[name] = word
         if equals and not name:
             raise UserError(f"found {word} without a key; allowed: key=value, no space before or after =")
         if not equals or is_group(job, name) or is_hydras(name):

@@ -83,7 +83,7 @@ def test_second_halves_lie_in_the_interval():
             times, half = log_of(kind, length, np.random.default_rng(100 + seed)), length / 2
             found = figures(times[times < half], EVERYWHERE, load, half)
             seen = simulated(times[times >= half] - half, EVERYWHERE, load, seed)
-            bounds = [found.interval(place, 2**0.5) for place in (0, 3)]
+            bounds = [found.interval(place) for place in (0, 3)]
             of_kind.append([low <= value <= high for (low, high), value in zip(bounds, seen, strict=True)])
         print(f"{kind}: {np.mean(of_kind, axis=0)} of second halves within the 95 % interval of mean and p99")
         inside.append(np.mean(of_kind, axis=0))

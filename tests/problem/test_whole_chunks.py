@@ -121,9 +121,10 @@ def test_queues_of_classes_meet_whole_chunks():
     laws = service_laws(tables()[0], own.files, "auto", "proportional")
     load = Workload.of(READS, BYTES / D, D, node_laws(laws, NODES))
     member = jnp.asarray(of_file[None] == np.arange(2)[:, None])
-    writes, size = jnp.asarray(WRITES[:, None] * STORED), own.files.write_bytes
-    rates, sizes = class_queues._class_arrivals(jnp.asarray(PI), load, member, writes, size)
-    other = class_queues._beside(load, member, jnp.zeros((2, 3, NODES)), writes, size)
+    none = jnp.zeros((2, 2, NODES, NODES))
+    writes = class_queues.ClassWrites(jnp.asarray(WRITES[:, None] * STORED), own.files.write_bytes, none)
+    rates, sizes = class_queues._class_arrivals(jnp.asarray(PI), load, member, writes)
+    other = class_queues._beside(load, member, jnp.zeros((2, 3, NODES)), writes)
     for number in range(2):
         of = of_file == number
         for power in range(3):

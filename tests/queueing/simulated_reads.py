@@ -112,15 +112,18 @@ def _run(
     for n in range(len(file)):
         now += np.random.exponential() / rate
         i = file[n]
-        for a in range(m - 1):
+        # nodes in random order, one at each whole step of the sum of pi; of equal ones the first k, which is the same
+        alike = pi[i].min() == pi[i].max()
+        taken = round(pi[i].sum()) if alike else m
+        for a in range(min(taken, m - 1)):
             b = a + np.random.randint(m - a)
             order[a], order[b] = order[b], order[a]
         end = np.random.random()
         slowest = 0.0
-        for a in range(m):
+        for a in range(taken):
             j = order[a]
             start = end
-            end += pi[i, j]
+            end += 1.0 if alike else pi[i, j]
             if math.floor(end + 1e-12) == math.floor(start + 1e-12):
                 continue
             while next_job[j] < now:

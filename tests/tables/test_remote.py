@@ -233,7 +233,9 @@ def test_input_tables(out, tmp_path):
         assert read_input(f"{out}/{name}", "nodes").select(NODES.column_names).equals(NODES)
         opened = open_batches(f"{out}/{name}", ["node_id"])
         assert pa.Table.from_batches(opened.batches)["node_id"].to_pylist() == ["x", "y"]
-    with pytest.raises(UserError, match=rf"^nodes table \({out}/none.csv\): no such file or folder$"):
+    with pytest.raises(
+        UserError, match=rf"^nodes table \({out}/none.csv\): no such file or folder; allowed: "
+    ):
         read_input(f"{out}/none.csv", "nodes")
     with publishing(place / "bad.parquet") as file:
         file.write_bytes(b"PAR1")

@@ -218,7 +218,7 @@ def test_an_unstable_run_is_a_row_with_a_status_and_exit_code_1(tmp_path):
         failed["error"].str.contains("load rho = ").all()
         and failed["error"].str.contains("rate_scale=50").all()
     )
-    assert "runs without a stable plan: nodes: row" in text and Status.UNSTABLE in text
+    assert "run without a stable plan: nodes: row" in text and Status.UNSTABLE in text
     assert not set(failed["run_id"]) & set(pd.read_parquet(out / "placements")["run_id"])
 
     def times(some):

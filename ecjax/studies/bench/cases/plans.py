@@ -33,6 +33,7 @@ PARTS = (
             "certified:beside_published",
             dict(files=_FILES, load=load, mixed_sizes=mixed_sizes, gap=_GAP),
             {} if mixed_sizes else {"ecjax certified": Target(1.0, gap=_GAP)},
+            quick=mixed_sizes or load == 0.9,
         )
         for load, mixed_sizes in ((0.6, False), (0.9, False), (0.6, True))
     ),

@@ -15,10 +15,11 @@ def _analyze(case: str, rows: int, text: bool, target_s: float | None) -> Part:
     return Part(case, "analyze:generated", sizes, {"ecjax": Target(target_s, bytes=10**9)}, runs)
 
 
-def _log(form: str, lines: int, target_s: float | None = None) -> Part:
+def _log(form: str, lines: int, target_s: float | None = None, quick: bool = True) -> Part:
     case = "access_logs" if target_s is None else "access_logs_long"
     parameters = dict(form=form, rows=Sizes(lines, 5000), objects=Sizes(lines // 10, 500))
-    return Part(case, "access_logs:beside_engines", parameters, {"ecjax": Target(target_s)}, "warm once")
+    targets = {"ecjax": Target(target_s)}
+    return Part(case, "access_logs:beside_engines", parameters, targets, "warm once", quick=quick)
 
 
 def _replay(case: str, name: str, reads_per_s: float, **parameters: object) -> Part:
@@ -43,7 +44,7 @@ PARTS = (
     _analyze("analyze_strings", 10**7, text=True, target_s=8.0),
     _analyze("analyze_long", 5 * 10**7, text=False, target_s=None),
     *(
-        _log(form, 10**6)
+        _log(form, 10**6, quick=form in ("rgw", "warp"))
         for form in (
             *("s3", "s3_json", "nginx", "nginx_json", "cloudfront", "rgw", "minio", "minio_drives"),
             *("swift_proxy", "swift_object", "hdfs", "warp"),
