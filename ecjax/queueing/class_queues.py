@@ -39,9 +39,7 @@ class ClassWrites(NamedTuple):
 
     rates: jax.Array  # (r, m) 1/s, chunks that are written at each node
     chunk_bytes: jax.Array | None  # (r,) B; None: as of a read
-    common: (
-        jax.Array
-    )  # (K, 2, m, m), what those of each class bring to two nodes at once: ``dependence.with_writes``
+    common: jax.Array  # (K, 2, m, m), of each class at every two nodes, see ``dependence.with_writes``
 
 
 def fcfs_queues(probabilities: jax.Array, load: Workload, like: jax.Array | None = None) -> ClassQueues:

@@ -15,7 +15,7 @@ from ecjax.queueing import (
     priority,
     weighted,
 )
-from ecjax.queueing.class_queues import partitioned_queues, priority_queues
+from ecjax.queueing.class_queues import ClassWrites, partitioned_queues, priority_queues
 from ecjax.queueing.priority_dependence import priority_correlations
 
 # compilation of its programs takes minutes in all
@@ -33,7 +33,8 @@ SERVICE = ServiceLaw.of_nodes(UnitLaw.named("exponential"), offset=0.1, scale_pe
 estimated = jax.jit(estimate_latency, static_argnames="group_count")
 _priority = jax.jit(priority_queues, static_argnums=3)
 _parts = jax.jit(partitioned_queues)
-NOTHING = np.zeros((4, M))
+APART = np.zeros((CLASSES, 2, M, M))  # no two nodes are written to at once
+NOTHING = ClassWrites(np.zeros((4, M)), None, APART)
 
 
 def by_priority(pi, load, of_file=OF_FILE, writes=NOTHING):
@@ -140,7 +141,7 @@ def test_writes_are_work_of_the_class_of_their_file():
     pi = np.array([[0.3, 0.2, 0.2, 0.2, 0.1]] * 4)
     load, writes = reads(), np.zeros((4, M))
     writes[2] = 0.1
-    found = told(pi, load, by_priority(pi, load, writes=writes))
+    found = told(pi, load, by_priority(pi, load, writes=ClassWrites(writes, None, APART)))
     moments = np.stack(SERVICE.moments(jnp.asarray(SIZES)[:, None]))
     member = np.asarray(OF_FILE)[None] == np.arange(CLASSES)[:, None]
     accesses = RATES[:, None] * pi + writes
