@@ -75,9 +75,9 @@ def plan_estimate(
     beside = NODE_WORK(problem, jnp.zeros_like(holds), holds)
     service = node_laws(laws, nodes.count)
     connect = (nodes.connect_mean, nodes.connect_variance)
-    together = problem_writes(problem, stored, service)
+    common_writes = problem_writes(problem, stored, service)
     return kinds_estimate(
-        kinds_of(problem, probabilities), service, connect, beside, nodes.channels, together
+        kinds_of(problem, probabilities), service, connect, beside, nodes.channels, common_writes
     )
 
 
@@ -87,7 +87,7 @@ def kinds_estimate(
     connect: tuple[ArrayLike, ArrayLike] | None = None,
     beside: ArrayLike | None = None,
     channels: ArrayLike | None = None,
-    together: jax.Array | None = None,
+    common_writes: jax.Array | None = None,
 ) -> PlanEstimate:
     """Estimated latency of the reads of some kinds of files, first come, first served.
 
@@ -97,9 +97,9 @@ def kinds_estimate(
         connect: mean (s) and variance (s^2) of the connection delay, (m,); None: there is none.
         beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
         channels: requests that each node serves at once, (m,); None: one.
-        together: what writes, a part of the other work, bring to two nodes at once (``common_writes``); None: nothing.
+        common_writes: what writes, a part of the other work, bring to two nodes at once, (2, m, m); None: nothing.
     """
-    reads, load, condensed = _inputs(kinds, service, connect, beside, channels, together)
+    reads, load, condensed = _inputs(kinds, service, connect, beside, channels, common_writes)
     estimate = ESTIMATE(reads, load, condensed=condensed)
     return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 
@@ -133,12 +133,12 @@ def begin_compiling(problem: planning.Problem, laws: Laws) -> Thread | None:
     # that there is other work counts, not how much
     other_work = problem.writes is not None or present(nodes.background) is not None
     beside = jnp.full((3, nodes.count), 1e-6) if other_work else None
-    together = None if problem.writes is None else jnp.zeros((2, nodes.count, nodes.count))
+    common_writes = None if problem.writes is None else jnp.zeros((2, nodes.count, nodes.count))
     kinds = Kinds(probabilities, rate, size, k)
     # what is wrong with them is told by the estimate itself
     with suppress(UserError):
         reads, load, condensed = _inputs(
-            kinds, node_laws(laws, nodes.count), connect, beside, nodes.channels, together
+            kinds, node_laws(laws, nodes.count), connect, beside, nodes.channels, common_writes
         )
         leaves, structure = jax.tree.flatten((reads, load, condensed))
         shapes = structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
@@ -162,14 +162,14 @@ def _inputs(
     connect: tuple[ArrayLike, ArrayLike] | None,
     beside: ArrayLike | None,
     channels: ArrayLike | None,
-    together: jax.Array | None,
+    common_writes: jax.Array | None,
 ) -> tuple[jax.Array, Workload, Condensed]:
     """What ``ESTIMATE`` takes."""
     few = padded(calibrated(kinds, service))
     delay = None if connect is None else connection_of(*connect)
     other = None if beside is None else present(beside)
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, delay, other, channels)
-    load = replace(load, common_writes=together)
+    load = replace(load, common_writes=common_writes)
     if len(kinds.rate) > MOST_KINDS:
         load = replace(load, arrivals=arrivals_of(kinds, service))
     reads = jnp.asarray(few.probabilities)

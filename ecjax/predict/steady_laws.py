@@ -60,11 +60,11 @@ def steady_laws(
         rows = Kinds(marginals, met[used], size, np.rint(marginals.sum(axis=1)))
         drawn, rate = calibrated_sample(rows, placed.service)
         full = padded(Kinds(*(each[drawn] for each in rows))._replace(rate=rate))
-        beside, together = placed.background, workload.common_writes
+        beside, common = placed.background, workload.common_writes
         if pieces.writes is not None:
             written = _write_rates(within(pieces.writes, member), per_s)
             beside = beside + _written(written, placed)
-            together = _together(written, placed, workload)
+            common = _common(written, placed, workload)
         connect = workload.connect
         load = Workload.of(
             full.rate,
@@ -75,7 +75,7 @@ def steady_laws(
             beside,
             workload.channels,
         )
-        load = replace(load, common_writes=together)
+        load = replace(load, common_writes=common)
         if len(drawn) < len(used):
             load = replace(load, arrivals=arrivals_of(rows, workload.service))
         marginals = jnp.asarray(full.probabilities)
@@ -99,7 +99,7 @@ def _written(rates: np.ndarray, placed: Placed) -> np.ndarray:
     return np.stack([rates @ (placed.stored * moment) for moment in written_moments(placed)])
 
 
-def _together(rates: np.ndarray, placed: Placed, workload: Workload) -> jax.Array:
+def _common(rates: np.ndarray, placed: Placed, workload: Workload) -> jax.Array:
     """What these writes bring to two nodes at once, (2, m, m)."""
     size = placed.chunk_bytes if placed.write_bytes is None else placed.write_bytes
     return jax.device_put(common_writes(rates, placed.stored, np.stack([size, size]), workload.work))

@@ -112,7 +112,7 @@ def errors(m, k, load, share, requests):
     common = jnp.asarray(common_writes(np.array([writes]), everywhere, size, service))
     mean = _simulated(reads, writes, m, k, requests, 0)
     apart = kinds_estimate(kinds, service, beside=writes * moments)
-    joined = kinds_estimate(kinds, service, beside=writes * moments, together=common)
+    joined = kinds_estimate(kinds, service, beside=writes * moments, common_writes=common)
     return apart.mean / mean - 1, joined.mean / mean - 1
 
 

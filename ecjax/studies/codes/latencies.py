@@ -183,14 +183,14 @@ def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None
     service = node_laws(state.laws, nodes.count)
     holds = jnp.asarray(stored, float)
     other = NODE_WORK(state.problem, jnp.zeros_like(holds), holds)
-    together = problem_writes(state.problem, stored, service)
+    common = problem_writes(state.problem, stored, service)
     reads = _digest(*state.full, state.laws.table, state.laws.samples)
-    written = () if together is None else (together,)
+    written = () if common is None else (common,)
     name = _digest(reads, *state.small, other, *written, np.array(-1 if group is None else group))
     if name not in known.estimates:
         if reads not in known.samples:
             known.samples[reads] = calibrated_sample(joined(state.full), service, _FULL)
-        known.estimates[name] = _estimate(state, known.samples[reads], service, (other, together), group)
+        known.estimates[name] = _estimate(state, known.samples[reads], service, (other, common), group)
     return known.estimates[name]
 
 
