@@ -10,6 +10,7 @@ from ecjax import planning
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import LEVELS, TraceEstimate, trace_estimate
 from ecjax.predict.workload import workload_of
+from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
 from ecjax.streams.arrivals import Factors
 from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
@@ -57,7 +58,8 @@ def logged_estimate(
         logged: requests of the problem's files, at least one read.
         groups: of files; None: all reads only.
     """
-    placed = placed_of(problem, laws, probabilities, stored, logged.write is None)
+    load = workload_of(problem, laws, stored)
+    placed = placed_of(problem, load, probabilities, stored, logged.write is None)
     reads = logged.file if logged.write is None else logged.file[~logged.write]
     count = np.bincount(reads, minlength=problem.files.count)
     service = host_moments(placed.service, placed.chunk_bytes)[0]
@@ -66,7 +68,6 @@ def logged_estimate(
     width = estimate_width(length, mean, logged.tick_s)
     binned, writes = bin_arrivals(logged.times_s, logged.file, problem.files.count, width, logged.write)
     arrivals = Arrivals(binned, writes if len(writes.reads) else None)
-    load = workload_of(problem, laws, stored)
     if logged.write is not None:
         load = replace(load, common_writes=None)  # those of the log count, not steady ones
     return trace_estimate(arrivals, placed, load, groups)
@@ -103,17 +104,17 @@ def varying_estimate(
         length_s: of the time that counts.
         groups: of files; None: all reads only.
     """
-    placed = placed_of(problem, laws, probabilities, stored, writes=True)
+    load = workload_of(problem, laws, stored)
+    placed = placed_of(problem, load, probabilities, stored, writes=True)
     binned = expected_reads(np.asarray(problem.files.rate), factors, length_s)
     arrivals = Arrivals(binned, certain=True)
-    return trace_estimate(arrivals, placed, workload_of(problem, laws, stored), groups)
+    return trace_estimate(arrivals, placed, load, groups)
 
 
 def placed_of(
-    problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, writes: bool
+    problem: planning.Problem, load: Workload, probabilities: np.ndarray, stored: np.ndarray, writes: bool
 ) -> Placed:
     """Where files are read; with the writes at their constant rates as background work, or without."""
-    load = workload_of(problem, laws, stored)
     background = np.asarray(problem.nodes.background)
     if writes:
         background = np.zeros_like(background) if load.background is None else np.asarray(load.background)

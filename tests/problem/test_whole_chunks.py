@@ -11,7 +11,7 @@ from ecjax.planning.problem import NODE_WORK
 from ecjax.planning.trace.data import check_form, traced
 from ecjax.predict.class_bounds import class_bounds
 from ecjax.predict.logged import placed_of
-from ecjax.predict.workload import node_laws
+from ecjax.predict.workload import node_laws, workload_of
 from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows
 from ecjax.problem.overload import demand_of, demand_of_tables
 from ecjax.problem.service_laws import service_laws
@@ -144,7 +144,7 @@ def test_work_of_logs():
     np.testing.assert_allclose(data.writes.bytes, [2 * 12, 6, 6])
     np.testing.assert_allclose(data.reads.bytes, [2 * 6, 4, 6])
     laws = service_laws(nodes, own.files, "auto", "proportional")
-    placed = placed_of(own, laws, PI, STORED > 0, writes=False)
+    placed = placed_of(own, workload_of(own, laws, STORED > 0), PI, STORED > 0, writes=False)
     # laws are points: their moments are off by 2e-5
     seen = node_work(Arrivals(binned, binned), placed)
     expected = np.array([2.0, 1.0, 1.0]) * (moments(BYTES / D)[0] * D / NODES + moments(BYTES / K)[0])

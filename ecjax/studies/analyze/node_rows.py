@@ -205,8 +205,10 @@ def _without_unserved(table: pa.Table, served: np.ndarray, notices: list[str]) -
     if served.all():
         return table
     notices.append(
-        f"{count_text(np.count_nonzero(~served), 'node')} without service times "
-        f"{'is' if np.count_nonzero(~served) == 1 else 'are'} left out of the nodes table."
+        count_text(
+            np.count_nonzero(~served), "node without service times is", "nodes without service times are"
+        )
+        + " left out of the nodes table."
     )
     return table.filter(pa.array(served)) if served.any() else None
 

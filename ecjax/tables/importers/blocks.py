@@ -15,9 +15,8 @@ from ecjax.tables.importers.checking import OPERATION, WORDS
 from ecjax.tables.importers.trace import BATCH_ROWS
 
 LARGEST = 1 << 62  # byte that an access may end at
-LATEST = (
-    1 << 61
-)  # ticks that a clock may be from 0, and that an access may take: their differences fit in 64 bits
+# ticks that a clock may be from 0, and that an access may take: their differences fit in 64 bits
+LATEST = 1 << 61
 _MOST_PIECES = 1 << 20  # extents that one access touches
 
 
