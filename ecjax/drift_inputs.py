@@ -42,36 +42,45 @@ class Planned:
             for name in ("nodes", "files")
         )
         parameters = json.loads(run.get("params") or "{}")
-        self._law = np.asarray(nodes_arrays(nodes, parameters.get("size_scaling", "proportional")).work[0])
+        model = nodes_arrays(nodes, parameters.get("size_scaling", "proportional"))
+        self._service, work = np.asarray(model.service[0]), np.asarray(model.work[0])
         self.nodes = pd.Index(_texts(nodes["node_id"]))
         arrays = files_arrays(files)
         ids = _texts(files["file_id"])
+        # the files kept have the rates of class_rate_scale already
         rates = np.asarray(arrays.rate) * (run.get("rate_scale") or 1.0)
-        by_class = json.loads(run.get("class_rate_scale") or "null")
-        if by_class:
-            rates = rates * np.array([by_class.get(name, 1.0) for name in _texts(files["service_class"])])
         sizes = pd.Series(np.asarray(arrays.chunk_bytes) * (run.get("size_scale") or 1.0), ids)
-        rows = read_run(folder, "placements", run_id).to_pandas()
-        if rows["group"].notna().any():
-            groups = pd.DataFrame({"file_id": ids, "group": _texts(files["group"])})
-            rows = rows.drop(columns="file_id").astype({"group": str}).merge(groups, on="group")
-        rows = pd.DataFrame(
-            {
-                "file_id": _texts(rows["file_id"]),
-                "node_id": _texts(rows["node_id"]),
-                "probability": rows["probability"],
-            }
-        )
-        rows["service_s"] = self.service_s(rows["node_id"], sizes.reindex(rows["file_id"]).to_numpy())
+        rows = _of_files(read_run(folder, "placements", run_id), files)
+        chunk_s = self._means(work, rows["node_id"], sizes.reindex(rows["file_id"]).to_numpy())
+        rows["service_s"] = (
+            rows.pop("chunks") * chunk_s
+        )  # those that a node keeps of a file are served together
         loads = read_run(folder, "node_loads", run_id).to_pandas()
         self.plan = Plan(
             pd.Series(rates, ids), rows, pd.Series(loads["load"].to_numpy(), _texts(loads["node_id"]))
         )
 
-    def service_s(self, node_ids: pd.Series | pd.Index, chunk_bytes: np.ndarray) -> np.ndarray:
-        """Mean service times of chunks of these sizes at these nodes, (r,) s."""
-        law = self._law[:, self.nodes.get_indexer(node_ids)]
+    def service_s(self, node_ids: pd.Index, chunk_bytes: np.ndarray) -> np.ndarray:
+        """Mean service times of chunks of these sizes at these nodes, (r,) s, each on a channel of its node."""
+        return self._means(self._service, node_ids, chunk_bytes)
+
+    def _means(self, law: np.ndarray, node_ids: pd.Series | pd.Index, chunk_bytes: np.ndarray) -> np.ndarray:
+        """Mean times (r,), s, of a law (4, m), of chunks of these sizes at these nodes."""
+        law = law[:, self.nodes.get_indexer(node_ids)]
         return (law * np.asarray(chunk_bytes) ** np.arange(len(law))[:, None]).sum(axis=0)
+
+
+def _of_files(placements: pa.Table, files: pa.Table) -> pd.DataFrame:
+    """Placements with a row for every file of a group; ids are words."""
+    columns = ("file_id", "group", "node_id", "probability", "chunks")
+    rows = pd.DataFrame({name: placements[name].to_pylist() for name in columns})
+    in_group = placements["group"].is_valid().to_numpy()
+    parts = [rows[~in_group]]
+    if in_group.any():
+        members = pd.DataFrame({name: files[name].to_pylist() for name in ("file_id", "group")}).dropna()
+        parts.append(rows[in_group].drop(columns="file_id").merge(members, on="group"))
+    joined = pd.concat(parts, ignore_index=True).drop(columns="group")
+    return joined.assign(**{name: joined[name].map(str) for name in ("file_id", "node_id")})
 
 
 def log_of(path: str, form: str, planned: Planned) -> Log:

@@ -10,6 +10,7 @@ import enum
 import hashlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -58,6 +59,8 @@ def use_compilation_cache() -> None:
     least = min(jax.config.values["jax_persistent_cache_min_compile_time_secs"], 0.1)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", least)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    # of another process that is still writing it, or that ended meanwhile: it is compiled again, and nothing is wrong
+    warnings.filterwarnings("ignore", message="Error reading persistent compilation cache entry")
 
 
 def keep_traces(keep: bool) -> None:

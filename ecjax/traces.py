@@ -4,6 +4,7 @@ A trace is a module of StableHLO with the types of its results. A program that u
 which is replaced by a call of the module's function where JAX lowers the program.
 """
 
+import hashlib
 import os
 import pickle
 import re
@@ -29,6 +30,7 @@ try:
 except (ImportError, AttributeError):  # a JAX that has other names for them
     HAS_TRACES = False
 
+_DIGEST_BYTES = hashlib.sha256().digest_size  # that a file begins with
 _CALLED = re.compile(r"custom_call @([\w.$]+)")
 
 
@@ -90,7 +92,11 @@ def trace(function: Callable[..., Any], leaves: Sequence[jax.Array]) -> Trace | 
 def read_trace(path: Path) -> Trace | None:
     """The trace of a file; None where there is none that can be read."""
     try:
-        return Trace(*pickle.loads(path.read_bytes()))
+        content = path.read_bytes()
+        digest, parts = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if hashlib.sha256(parts).digest() != digest:
+            raise ValueError("damaged")
+        return Trace(*pickle.loads(parts))
     except OSError:  # absent, or another user's
         return None
     except Exception:  # damaged, or of classes that are gone
@@ -103,15 +109,19 @@ def write_trace(path: Path, traced: Trace) -> None:
     """Keep it for other processes, where that is possible."""
     try:
         parts = (traced.name, traced.module, traced.results, traced.form, traced.factorizes)
-        content = pickle.dumps(parts)
+        pickled = pickle.dumps(parts)
     except Exception:  # results of a class that cannot be found by its name
         return
     with suppress(OSError):
         make_folder(path.parent)
         # under a name of its own until it is whole; what others may read of the folder they may of the file
         beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-        beside.write_bytes(content)
-        os.replace(beside, path)
+        try:
+            beside.write_bytes(hashlib.sha256(pickled).digest() + pickled)
+            os.replace(beside, path)
+        except OSError:  # a full disk
+            beside.unlink()
+            raise
 
 
 @cache

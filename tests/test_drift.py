@@ -119,3 +119,63 @@ def test_mistakes_are_one_line(capsys, plan, tmp_path):
         assert main([str(word) for word in words]) == 2
         error = capsys.readouterr().err.strip()
         assert len(error.splitlines()) == 1 and line in error
+
+
+def loads_of(result):
+    return {row["of"]: row for row in result["rows"] if row["quantity"] == "load"}
+
+
+def planned(out, nodes=NODES, files=FILES, **options):
+    ecjax.optimize(
+        pa.table(nodes), pa.table(files), method="max_ec", theta=1, estimate=False, out=out, **options
+    )
+    return out
+
+
+def test_nodes_with_channels_serve_as_long_as_the_log_says(capsys, tmp_path):
+    plan = planned(tmp_path / "plan", NODES | {"channels": [4, 4]})
+    log = write_log(tmp_path / "same.csv", {"x": 2.0, "y": 1.0}, 5000.0, slower=[1.0, 1.0])
+    result = answer(capsys, plan, log, "format=table")
+    assert result["worth_replanning"] is False
+    service = [row for row in result["rows"] if row["quantity"].startswith("mean service")]
+    assert [row["planned"] for row in service] == pytest.approx([0.05, 0.05])
+    for row in loads_of(result).values():  # of four channels, a quarter of 1.5 x 0.05
+        assert row["planned"] == pytest.approx(0.01875) and row["low"] < 0.01875 < row["high"]
+
+
+def test_rates_by_class_count_once(capsys, tmp_path):
+    files = FILES | {"service_class": ["one", "two"]}
+    plan = planned(tmp_path / "plan", files=files, class_rate_scale=[[2.0, 1.0]])
+    result = answer(capsys, plan, write_log(tmp_path / "twice.csv", {"x": 4.0, "y": 1.0}, 5000.0))
+    rates = {
+        row["of"]: row["planned"] for row in result["rows"] if row["quantity"].startswith("reads of a file")
+    }
+    assert rates == pytest.approx({"x": 4.0, "y": 1.0})
+    assert result["worth_replanning"] is False
+
+
+@pytest.mark.parametrize("group", ["g", 7])
+def test_files_beside_those_in_groups_have_loads(capsys, tmp_path, group):
+    files = {
+        "file_id": ["x", "y", "z"],
+        "bytes": [1e6] * 3,
+        "k": [1] * 3,
+        "rate_per_s": [1.0, 1.0, 1.0],
+        "group": [group, None, group],
+    }
+    plan = planned(tmp_path / "plan", files=files)
+    rates = {"x": 1.0, "y": 5.0, "z": 1.0}
+    result = answer(capsys, plan, write_log(tmp_path / "more.csv", rates, 5000.0))
+    assert result["worth_replanning"] is True
+    for row in loads_of(result).values():
+        assert row["planned"] == pytest.approx(0.075)
+        assert row["low"] < 7 * 0.025 < row["high"]
+
+
+def test_chunks_that_a_node_keeps_together_are_all_served(capsys, tmp_path):
+    files = FILES | {"k": [4, 4]}  # chunks of 250,000 bytes, two at each node
+    plan = planned(tmp_path / "plan", files=files, max_chunks_per_node=2)
+    result = answer(capsys, plan, write_log(tmp_path / "twice.csv", {"x": 4.0, "y": 2.0}, 5000.0))
+    for row in loads_of(result).values():
+        assert row["planned"] == pytest.approx(3 * 0.05 * 2 / 4)
+        assert row["low"] < 2 * row["planned"] < row["high"]

@@ -124,6 +124,13 @@ def test_no_plan_is_below_the_line_of_lower_bounds():
     assert line["name"] == "no plan is below"
     assert line["y"] == pytest.approx([max(4 - cost, 3 - cost / 2) for cost in line["x"]], rel=1e-12)
     assert (line["x"][0], line["x"][-1]) == (1.0, 3.0)
+    # where plans of one may not spread as those of the other, no line is below both
+    limited = rows[1] | {"params": json.dumps({"max_chunks_per_site": 2})}
+    section = tradeoff.section(
+        study("optimize", [plan | {"run_id": f"r{i}"} | row for i, row in enumerate([rows[0], limited])])
+    )
+    chart = titled(section, "Bound that plans are chosen by, against cost")
+    assert all(trace["name"] != "no plan is below" for trace in chart.traces)
 
 
 def test_distributions_count_up_and_bounds_stand_beside_them():

@@ -1,5 +1,6 @@
 """Latency against cost of the plans, with the bound below which no plan lies."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,17 @@ _SHOWN = (
     "lower_bound",
     "gap",
     "mean_n",
+)
+# what else of a run's ``params`` says which plans there are, and what they come to
+_ALLOWED_PLANS = (
+    "max_chunks_per_site",
+    "max_chunks_per_node",
+    "min_extra_chunks",
+    "fixed_groups",
+    "size_scaling",
+    "network",
+    "service",
+    "stripe_unit_bytes",
 )
 _LIMIT = "no plan is below"
 _POINTS = 60  # of the line that no plan is below
@@ -214,8 +226,8 @@ def _limits(table: pa.Table) -> dict[str, pa.Table]:
             and np.isfinite(row["lower_bound"])
             and _is_plain(row)
         ]
-        if not rows:
-            continue
+        if len({_allowed_plans(row) for row in rows}) != 1:
+            continue  # a bound of those with fewer choices is none of the others
         best: dict[float, float] = {}
         for row in rows:
             best[_price(row)] = max(row["lower_bound"], best.get(_price(row), -np.inf))
@@ -224,6 +236,12 @@ def _limits(table: pa.Table) -> dict[str, pa.Table]:
         latencies = np.max([bound - price * grid for price, bound in best.items()], axis=0)
         found[demand] = pa.table({_COST: grid, _PLANNED: latencies})
     return found
+
+
+def _allowed_plans(row: dict[str, float | str]) -> str:
+    """What two runs have in common whose bounds are of the same plans."""
+    parameters = json.loads(str(row.get("params") or "{}"))
+    return json.dumps([parameters.get(name) for name in _ALLOWED_PLANS])
 
 
 def _price(row: dict[str, float | str]) -> float:

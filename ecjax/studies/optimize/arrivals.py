@@ -1,6 +1,7 @@
 """The log that option ``trace`` names: its arrivals, and the rates of the files that it shows."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ from ecjax.errors import UserError
 from ecjax.planning.trace.steady import Steady, steady
 from ecjax.predict.logged import Logged
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.logs import ANALYZE, open_log
+from ecjax.studies.spine.logs import ANALYZE, log_reading, open_reading
 from ecjax.studies.spine.sentences import word
 from ecjax.tables.datasets import written_by
 from ecjax.tables.patterns import log_location
@@ -30,11 +31,13 @@ class LoggedArrivals:
 
     Attributes:
         fingerprint: of the log.
+        reading: options that it is read with, where they were set.
         logged: its requests, of the files of the files table.
         files: number of files.
     """
 
     fingerprint: str
+    reading: dict[str, Any]
     logged: Logged
     files: int
 
@@ -105,7 +108,8 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
         UserError: the log cannot be read, reads nothing, does not last, or reads files that the table lacks.
     """
     places = [place for place in (options.files, options.nodes) if isinstance(place, str)]
-    trace = open_log(options, inputs=places)
+    reading = log_reading(options, inputs=places)
+    trace = open_reading(reading)
     logged = requests(trace, files)
     if not len(logged.write) or logged.write.all():
         raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to plan for")
@@ -117,7 +121,7 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
             "trace: found %d requests; a plan for so few fits what they happened to be: a longer log tells more",
             logged.count,
         )
-    return LoggedArrivals(trace.fingerprint, requested, len(files))
+    return LoggedArrivals(trace.fingerprint, reading.identity(), requested, len(files))
 
 
 def with_logged_rates(

@@ -127,6 +127,8 @@ def _run(
         "node_count": case.problem.nodes.count,
     }
     parameters = identifying(options) | case.parameters | point | way._asdict()
+    if case.what_if is not None:  # scenarios may come to the same tables
+        parameters["what_if"] = case.what_if
     if together and _weighted(way):
         parameters["exchange"] = together
     return Run(

@@ -51,7 +51,7 @@ class Case:
         d: what d of every file was set to, or None.
         class_rate_scale: JSON: what rates of the files were multiplied by, by class; or None.
         input_id: fingerprint of both tables.
-        parameters: by name, what else changes results: network, plan_run.
+        parameters: by name, what else changes results: network, plan_run, the log and how it is read.
         places: by name, where the input tables and the earlier plan are, or how nodes were described.
         arrivals: of a log, that rates come from and that latencies are estimated for; or None.
         what_if: scenario that the tables were changed for, or None: they are as they are.
@@ -74,7 +74,7 @@ class Case:
     d: int | None
     class_rate_scale: str | None
     input_id: str
-    parameters: dict[str, str]
+    parameters: dict[str, Any]
     places: dict[str, Any]
     arrivals: LoggedArrivals | None = None
     what_if: str | None = None

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -160,7 +161,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
     small = small_traffic(files, options.stripe_unit_bytes)
     if small is not None:
         refuse_beside_small_reads(options, nodes)
-    earlier, parameters = None, dict[str, str]()
+    earlier, parameters = None, dict[str, Any]()
     if options.plan is not None:
         earlier = read_plan(options.plan, options.plan_run, options.plan_where, names)
         parameters["plan_run"] = earlier.run_id
@@ -171,6 +172,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         parameters["code"] = tables.code
     if tables.arrivals is not None:
         parameters["trace"] = tables.arrivals.fingerprint
+        if tables.arrivals.reading:
+            parameters["reading"] = tables.arrivals.reading
     problem = constrained(
         problem,
         nodes,

@@ -145,7 +145,11 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
         Words(*LAWS),
         identifies=lambda options: estimated(options) or options.service != "auto",
     )
-    estimate: bool = option(True, "estimate mean and 99 % quantile of every plan; by class to 1024 files")
+    estimate: bool = option(
+        True,
+        "estimate mean and 99 % quantile of every plan; by class to 1024 files",
+        identifies=lambda options: not options.estimate,
+    )
     max_latency_s: float | None = option(
         None,
         "recommend the cheapest plan whose expected mean latency is at most this",

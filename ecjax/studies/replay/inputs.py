@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from ecjax.streams.arrivals import Bursts, Factors
 from ecjax.studies.replay.logged_reads import LoggedReads, logged_laws, logged_reads
 from ecjax.studies.replay.options import EVERY, POLICIES, ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans
-from ecjax.studies.spine.logs import open_log
+from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import Trace
 from ecjax.tables.read import read_input
@@ -39,6 +40,7 @@ class Case:
         log_laws: service laws of the nodes from a log.
         fingerprints: of the tables, by name.
         log: path of the log, where one is read.
+        reading: options that it is read with, where they were set.
     """
 
     plan: Plan
@@ -49,6 +51,7 @@ class Case:
     log_laws: Laws | None = None
     fingerprints: dict[str, str] = field(default_factory=dict)
     log: str | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
 
     def fails_before(self, end_s: float) -> bool:
         """Whether a node is down at any time from 0 to some end, s."""
@@ -74,9 +77,10 @@ def read_cases(options: ReplayOptions) -> list[Case]:
     paths = {"rates": options.rates, "outages": options.outages}
     tables = {name: read_input(path, name) for name, path in paths.items() if path is not None}
     plans = read_plans(options)
-    trace = None
+    reading = trace = None
     if options.arrivals == "trace" or EMPIRICAL in (options.service or []):
-        trace = open_log(options, inputs=_other_inputs(options, plans))
+        reading = log_reading(options, inputs=_other_inputs(options, plans))
+        trace = open_reading(reading)
     first: dict[str, Case] = {}
     for plan in plans:
         _check_kinds(options, plan)
@@ -84,7 +88,8 @@ def read_cases(options: ReplayOptions) -> list[Case]:
         _check_slow(options, plan)
         if plan.run.input_id not in first:
             first[plan.run.input_id] = _case(options, plan, tables, trace)
-    return [replace(first[plan.run.input_id], plan=plan) for plan in plans]
+    how = {} if reading is None else reading.identity()
+    return [replace(first[plan.run.input_id], plan=plan, reading=how) for plan in plans]
 
 
 def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | None]:

@@ -70,6 +70,10 @@ def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
     if point.slow is None:  # run ids are those of before there were slow nodes
         del parameters["slow"]
     parameters |= {"plan_run": plan.run.run_id, "inputs": case.fingerprints}
+    if case.reading:
+        parameters["reading"] = case.reading
+    if plan.run.run_id is None and plan.size_scaling != "proportional":  # else it is the plan's
+        parameters["size_scaling"] = plan.size_scaling
     parameters["weights"] = weights_of(options, plan).tolist() if shares else None
     columns: dict[str, Any] = {
         "plan_run": plan.run.run_id,

@@ -36,6 +36,12 @@ class Reading:
     options: dict[str, Any]
     fingerprints: frozenset[str] = frozenset()
 
+    def identity(self) -> dict[str, Any]:
+        """What names this way of reading in the parameters of a run: options that were set, and tell other requests."""
+        defaults, names = LogOptions(), ("columns", "format", "extent_bytes", *LATER)
+        set_ones = {name: self.options[name] for name in names if self.options.get(name)}
+        return {name: value for name, value in set_ones.items() if value != getattr(defaults, name)}
+
     def row(self) -> dict[str, str]:
         """Columns of ``traces`` that say how the log of an analysis was read."""
         return {

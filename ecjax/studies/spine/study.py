@@ -126,6 +126,18 @@ def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
     return remaining
 
 
+def each_once(batches: Iterable[Batch]) -> list[Batch]:
+    """The same runs, each in the first batch that has it: two points of a sweep may come to one run."""
+    seen: set[str] = set()
+    rest = []
+    for shared, items in batches:
+        new = {name: item for name, item in items.items() if name not in seen}
+        seen |= new.keys()
+        if new:
+            rest.append(Batch(shared, new))
+    return rest
+
+
 def computed(
     tables: JobTables, options: StudyOptions, prepare: Callable[[Engine], Work], accelerated: bool = False
 ) -> pd.DataFrame:
@@ -148,14 +160,16 @@ def computed(
         # first of all: Ray starts processes, which is not safe once JAX has started threads
         engine = stack.enter_context(open_engine(options.engine, accelerated))
         work = prepare(engine)
+        run_ids = list(dict.fromkeys(work.run_ids))
         sources = sources_text(vars(options))
         store = stack.enter_context(
             ResultStore(options.out, tables, dict(work.id_types), options.write, sources)
         )
-        finished = resumed(work.run_ids, store) if options.resume else set()
+        finished = resumed(run_ids, store) if options.resume else set()
+        batches = each_once(work.batches(finished))
         if isinstance(work.solve, Driven):
-            run_driven(work.batches(finished), work.solve, store, engine, work.verb)
-            return runs_of(options.out, work.run_ids)
+            run_driven(batches, work.solve, store, engine, work.verb)
+            return runs_of(options.out, run_ids)
 
         def keep(shared: Any) -> None:
             if work.inputs is not None:
@@ -164,7 +178,7 @@ def computed(
                     store.write_input(name, input_id, table)
 
         run_batches(
-            work.batches(finished),
+            batches,
             work.solve,
             store,
             engine,
@@ -174,7 +188,7 @@ def computed(
             keep=keep,
             all_unstable_is_wrong=work.all_unstable_is_wrong and not finished,
         )
-    return runs_of(options.out, work.run_ids)
+    return runs_of(options.out, run_ids)
 
 
 def resumed(run_ids: Sequence[str], store: ResultStore) -> set[str]:
