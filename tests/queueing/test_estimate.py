@@ -27,6 +27,7 @@ R, M, MOST = 4, 6, 4
 GROUPS = np.array([0, 1, 1, 2])
 SIZES = np.array([1.0, 2.0, 2.0, 4.0])
 
+plain_estimate = jax.jit(estimate_latency)
 estimated = jax.jit(partial(estimate_latency, groups=GROUPS, group_count=4))
 bounded = jax.jit(partial(tail_bound, groups=GROUPS, group_count=4))
 objective = jax.jit(
@@ -231,17 +232,14 @@ def test_derivatives_are_finite_at_0_and_1_and_descend():
 @pytest.mark.parametrize("rho", [0.2, 0.6, 0.9])
 def test_two_queues_with_all_requests_in_common(rho):
     """Nelson and Tantawi: the longer of two sojourns of M/M/1 takes (12 - rho)/8 / (mu - lambda), exactly."""
-    found = two(np.ones((1, 2)), two_queues("exponential", rho))
+    found = plain_estimate(np.ones((1, 2)), two_queues("exponential", rho))
     assert_allclose(found.mean, (12 - rho) / 8 / (1 - rho), rtol=0.015)
 
 
 def test_alike_constant_services_finish_together():
     """Two M/D/1 queues with the same arrivals are one: E[T] = 1 + rho / (2 (1 - rho))."""
-    found = two(np.ones((1, 2)), two_queues("deterministic", 0.7))
+    found = plain_estimate(np.ones((1, 2)), two_queues("deterministic", 0.7))
     assert_allclose(found.mean, 1 + 0.7 / 0.6, rtol=0.01)
-
-
-two = jax.jit(estimate_latency)
 
 
 def two_queues(kind, rho):
@@ -269,17 +267,16 @@ def test_many_chunk_sizes_are_interpolated():
     rates = np.full(r, 0.3 / (0.5 * (0.3 * r + size.sum() * 0.1)))
     system = Workload.of(rates, size, 3, service)
     assert not system.exact and len(system.sizes) == 16
-    run = jax.jit(estimate_latency)
-    found = run(pi, system)
+    found = plain_estimate(pi, system)
     # each file alone, on nodes with the same waits: one node per read makes the mean exact
     first, second, third = (np.asarray(moment) for moment in service.moments(size[:, None]))
     loads = [rates @ (0.5 * moment) for moment in (first, second, third)]
     assert_allclose(found.load, loads[0], rtol=1e-6)
     assert (np.diff(found.file_mean) > 0).all() and (np.diff(found.file_quantiles[:, 2]) > 0).all()
     single = Workload.of(rates * 3, size, 3, service)
-    alone = run(np.full((r, M), 1 / M), single)
+    one_node = plain_estimate(np.full((r, M), 1 / M), single)
     wait = loads[1] / (2 * (1 - loads[0]))
-    assert_allclose(alone.file_mean, (first + wait[None]).mean(axis=1), rtol=3e-3)
+    assert_allclose(one_node.file_mean, (first + wait[None]).mean(axis=1), rtol=3e-3)
 
 
 def test_wrong_shapes_are_refused():
@@ -294,7 +291,7 @@ def test_house_case():
     pi = np.clip(6 * speeds / speeds.sum(), 0, 1)[None]
     reads = Reads(pi, np.ones(1), np.ones(1), "exponential", offset=0.5 / speeds, scale=0.5 / speeds)
     system = workload(reads, 0.7)
-    found = jax.jit(estimate_latency)(pi, system)
+    found = plain_estimate(pi, system)
     value, half = summary(simulate(reads, 400_000, 3)[0])
     assert math.isfinite(found.mean)
     assert abs(found.mean / value[0] - 1) < 0.03 + half[0]
@@ -305,7 +302,6 @@ def test_house_case():
 @pytest.mark.parametrize("rho", [0.1, 0.3, 0.5, 0.7, 0.9])
 @pytest.mark.parametrize(("m", "k"), [(2, 2), (5, 5), (10, 10), (12, 6), (12, 9), (16, 4), (50, 10)])
 def test_wide_grid(m, k, rho):
-    run = jax.jit(estimate_latency)
     for kind, parameter, offset in (
         ("deterministic", 1.0, 0.0),
         ("exponential", 1.0, 0.0),
@@ -317,7 +313,7 @@ def test_wide_grid(m, k, rho):
         pi = np.full((1, m), k / m)
         reads = Reads(pi, np.ones(1), np.ones(1), kind, parameter, offset=offset, scale=np.ones(m))
         system = workload(reads, rho)
-        found = run(pi, system)
+        found = plain_estimate(pi, system)
         value, half = summary(simulate(reads, 2_000_000 if rho < 0.8 else 6_000_000, 5)[0])
         assert abs(found.mean / value[0] - 1) < 0.03 + half[0], kind
         assert abs(found.quantiles[2] / value[3] - 1) < 0.05 + half[3], kind

@@ -28,7 +28,7 @@ def help_text(runner: Runner) -> Iterator[Row]:
         yield Row(name, "whole process", *outcome.timing)
 
 
-def optimize(runner: Runner, cache: str, small: bool) -> Iterator[Row]:
+def optimize(runner: Runner, cache: str, small: bool = False) -> Iterator[Row]:
     """``ecjax optimize`` with a cache of compiled programs that starts empty; a run that warms up fills it.
 
     Args:
