@@ -4,11 +4,12 @@ Rules are those of ``ecjax.caching``, with two changes. A data chunk that the ed
 edge that keeps it, in h[e, f], where that is not farther than the node it would come from (by estimate, of nodes that
 are up); such a fetch has no jitter and tells nothing of nodes. And every ``period_s`` after the first read the caches
 of all edges are planned together (``cooperative_plan``) from their rates and estimates of that moment; until the first
-plan nothing is kept. With h = inf between edges this is the policy ``exact_periodic``, the exact plan of each edge for
-itself once per period (and with ``edge_s``, which equation 1 leaves out): what cooperation gains is the difference.
+plan nothing is kept. A plan adds a chunk only if it could be had at the last read before: from a node that was up, from
+an edge that kept it, or decoded from K chunks that were at these. With h = inf between edges this is the policy
+``exact_periodic``, the exact plan of each edge for itself once per period (and with ``edge_s``, which equation 1 leaves
+out): what cooperation gains is the difference.
 """
 
-import math
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -17,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.caching.cooperative import cooperative_plan
-from ecjax.caching.edge_state import begin_empty
+from ecjax.caching.edge_state import State, begin_empty
 from ecjax.caching.popularity import count_read
 from ecjax.caching.replay import AT_ONCE, fetching_of, node_changes
 from ecjax.caching.serving import Fetching, has, how_many, serve, sources_for
@@ -25,6 +26,7 @@ from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, S
 from ecjax.errors import UserError
 from ecjax.machine_code import njit
 
+_MOST_HALF_LIVES = 700.0  # between edges: what is less popular than by so many stays above 0
 _NANOSECOND = 9  # decimals of estimates in plans: nodes that are alike but for rounding stay alike
 
 
@@ -105,16 +107,7 @@ def replay_cooperative(
     for begin, end in pairwise(np.append(begins, count)):
         if begin:
             started = time.perf_counter()
-            now = start_s[0] + period[begin] * policy.period_s
-            weight, contents = state.items["weight"], state.items["contents"]
-            rates = weight * np.exp2((state.edges["reference_s"] - now) / policy.half_life_s)[:, None]
-            latency = _estimated(inputs.stored.node_of[:, : stored.k], state.estimate)
-            plan = cooperative_plan(
-                rates * (math.log(2) / policy.half_life_s), latency, between, np.full(edges, policy.capacity)
-            ).contents
-            bits = (plan << np.arange(stored.k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
-            filled += int(np.bitwise_count(bits & ~contents).sum())
-            contents[:] = bits
+            filled += _plan(inputs, state, policy.capacity)
             decision[begin - 1] = time.perf_counter() - started
         for first in range(begin, end, AT_ONCE):
             last = min(end, first + AT_ONCE)
@@ -123,6 +116,49 @@ def replay_cooperative(
     latency_s, hit_chunks, neighbour_chunks = measured
     outcome = Outcome(latency_s, hit_chunks, decision, filled, state.items["contents"].copy())
     return Cooperation(outcome, neighbour_chunks)
+
+
+def _plan(inputs: _Inputs, state: State, capacity: int) -> int:
+    """Plan what all edges keep; returns how many chunks are new."""
+    k, node_of = inputs.stored.k, inputs.stored.node_of
+    contents = state.items["contents"]
+    latency = _estimated(node_of[:, :k], state.estimate)
+    had = np.ones(latency.shape, bool)
+    if state.down.any():
+        kept = (contents[:, :, None] >> np.arange(k, dtype=np.uint64)) & np.uint64(1) == 1
+        had = _to_be_had(kept, node_of, state.down, inputs.between_s)
+        # no read is faster than the chunks that are lost: only what is slower than these is worth anything
+        latency = np.maximum(latency - np.where(had, 0.0, latency).max(axis=2, keepdims=True), 0.0)
+    rates = _relative_rates(state, inputs.half_life_s)
+    chosen = cooperative_plan(rates, latency, inputs.between_s, np.full(len(rates), capacity)).contents & had
+    bits = (chosen << np.arange(k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+    filled = int(np.bitwise_count(bits & ~contents).sum())
+    contents[:] = bits
+    return filled
+
+
+def _to_be_had(kept: np.ndarray, node_of: np.ndarray, down: np.ndarray, between_s: np.ndarray) -> np.ndarray:
+    """Data chunks that each edge keeps or can have now, (E, M, K) bool: a plan adds no others.
+
+    Args:
+        kept: (E, M, K) bool.
+        node_of: (M, K + R, copies).
+        down: (N,) outages that hold.
+        between_s: (E, E) s.
+    """
+    k = kept.shape[2]
+    up = ((node_of >= 0) & (down[node_of] == 0)).any(axis=2)
+    at_hand = up[:, :k] | np.array([kept[near].any(axis=0) for near in np.isfinite(between_s)])
+    decodable = at_hand.sum(axis=2) + up[:, k:].sum(axis=1) >= k
+    return at_hand | decodable[:, :, None]
+
+
+def _relative_rates(state: State, half_life_s: float) -> np.ndarray:
+    """Rates of all items at all edges as parts of the largest, (E, M): after a long pause all of them are tiny."""
+    reference_s = state.edges["reference_s"]
+    passed = np.minimum((reference_s.max() - reference_s) / half_life_s, _MOST_HALF_LIVES)
+    rates = state.items["weight"] * np.exp2(-passed)[:, None]
+    return rates / rates.max()
 
 
 def _estimated(node_of: np.ndarray, estimate: np.ndarray) -> np.ndarray:

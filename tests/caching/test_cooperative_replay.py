@@ -19,9 +19,10 @@ class PlainCooperation(PlainCache):
 
     def __init__(self, stored, network, between, *rest):
         super().__init__(stored, network, *rest)
-        self.between, self.from_neighbours, self.filled = between, 0, 0
+        self.between, self.from_neighbours, self.filled, self.last_s = between, 0, 0, 0.0
 
     def serve(self, edge, number, at, now, item):
+        self.last_s = now
         own = set(edge.kept[item])
         others = {}
         for chunk in set(range(self.k)) - own:
@@ -45,19 +46,37 @@ class PlainCooperation(PlainCache):
         items = range(len(self.node_of))
         rates = np.array([[self.rate(edge, m, now) for m in items] for edge in self.edges])
         latency = np.array([[self.latencies(edge, m) for m in items] for edge in self.edges])
+        had = [[self.to_be_had(at, m) for m in items] for at in range(len(self.edges))]
+        for at, row in enumerate(had):
+            for m, chunks in enumerate(row):
+                floor = max((latency[at, m, j] for j in set(range(self.k)) - chunks), default=0.0)
+                latency[at, m] = [max(seconds - floor, 0.0) for seconds in latency[at, m]]
         capacity = np.full(len(self.edges), self.policy.capacity)
         kept = cooperative_plan(rates, latency, self.between, capacity).contents
-        for edge, chosen in zip(self.edges, kept, strict=True):
+        for edge, chosen, row in zip(self.edges, kept, had, strict=True):
+            edge.planned = [set(np.flatnonzero(chosen[m]).tolist()) & row[m] for m in items]
+        for edge in self.edges:
             for m in items:
-                new = set(np.flatnonzero(chosen[m]).tolist())
-                self.filled += len(new - edge.kept[m])
-                edge.kept[m] = new
+                self.filled += len(edge.planned[m] - edge.kept[m])
+                edge.kept[m] = edge.planned[m]
+
+    def to_be_had(self, at, m):
+        """Data chunks at an edge that this one reaches, at nodes that were up at the last read, or decoded from K."""
+        edge = self.edges[at]
+        reached = [other for f, other in enumerate(self.edges) if f == at or self.between[at][f] < np.inf]
+        near = set().union(*(other.kept[m] for other in reached))
+        up = {j for j in range(len(self.node_of[m])) if self.best_copy(edge, m, j, self.last_s) is not None}
+        data = set(range(self.k))
+        return data if len(near | up) >= self.k else (near | up) & data
 
 
-@pytest.mark.parametrize(("seed", "jitter", "outages"), [(0, 0.0, 0), (2, 0.3, 12)])
-def test_plain_replay_agrees(seed, jitter, outages):
+@pytest.mark.parametrize(
+    ("seed", "jitter", "outages", "parity", "copies"),
+    [(0, 0.0, 0, 2, 2), (2, 0.3, 12, 2, 2), (3, 0.0, 12, 0, 1), (5, 0.2, 20, 1, 1)],
+)
+def test_plain_replay_agrees(seed, jitter, outages, parity, copies):
     random = np.random.default_rng(seed)
-    stored = drawn_stored(random, items=8, k=4, parity=2, copies=2, nodes=14)
+    stored = drawn_stored(random, items=8, k=4, parity=parity, copies=copies, nodes=14)
     network = drawn_network(random, edges=3, nodes=14, jitter=jitter, outages=outages)
     reads = drawn_reads(random, 300, items=8, edges=3)
     between = random.uniform(0.05, 0.5, (3, 3))
@@ -85,10 +104,13 @@ def test_plain_replay_agrees(seed, jitter, outages):
     assert found.neighbour_chunks.sum() > 0
 
 
-def test_edges_apart_do_as_exact_plans_of_each():
+@pytest.mark.parametrize(
+    ("parity", "copies", "outages"), [(2, 2, 10), (0, 1, 10), (1, 1, 20)], ids=["parity", "none", "little"]
+)
+def test_edges_apart_do_as_exact_plans_of_each(parity, copies, outages):
     random = np.random.default_rng(4)
-    stored = drawn_stored(random, items=20, k=4, parity=2, copies=2, nodes=14)
-    network = drawn_network(random, edges=3, nodes=14, jitter=0.2, outages=10)
+    stored = drawn_stored(random, items=20, k=4, parity=parity, copies=copies, nodes=14)
+    network = drawn_network(random, edges=3, nodes=14, jitter=0.2, outages=outages)
     network = network._replace(edge_s=0.0)  # equation 1 leaves it out
     reads = drawn_reads(random, 2000, items=20, edges=3)
     rules = policy("exact_periodic", 15)
@@ -96,6 +118,7 @@ def test_edges_apart_do_as_exact_plans_of_each():
     expected = replay(reads, stored, network, rules)
     np.testing.assert_allclose(found.outcome.latency_s, expected.latency_s, rtol=1e-12)
     assert (found.outcome.hit_chunks == expected.hit_chunks).all()
+    assert found.outcome.filled == expected.filled
     assert not found.neighbour_chunks.any()
 
 
@@ -123,6 +146,27 @@ def test_a_far_neighbour_is_not_asked():
     found = replay_cooperative(reads, stored, network, np.full((2, 2), 0.95), rules)
     np.testing.assert_allclose(found.outcome.latency_s, [0.9, 0.9, 0.9])
     assert not found.neighbour_chunks.any()
+
+
+@pytest.mark.parametrize("between_s", [0.05, np.inf])
+def test_a_chunk_that_was_never_to_be_had_is_not_kept(between_s):
+    reads, stored, network, rules = one_item()
+    down = (np.array([1]), np.array([-1.0]), np.array([np.inf]))  # the node of the slow chunk, for ever
+    network = network._replace(down_node=down[0], down_from_s=down[1], down_until_s=down[2])
+    found = replay_cooperative(reads, stored, network, np.full((2, 2), between_s), rules)
+    assert np.isinf(found.outcome.latency_s).all()
+    assert found.outcome.filled == 0 and not found.outcome.contents.any()
+
+
+@pytest.mark.parametrize("pause_s", [10.0, 1035.0, 2000.0])
+def test_what_is_kept_outlasts_a_pause(pause_s):
+    """A half-life of 1 s: rates of all items fall by the same factor, below what a float64 can be."""
+    _, stored, network, rules = one_item()
+    rules = rules._replace(half_life_s=1.0, period_s=5.0)
+    reads = Reads(np.array([0.0, 1.0, 1.0 + pause_s]), np.zeros(3, int), np.array([0, 1, 0]))
+    found = replay_cooperative(reads, stored, network, np.full((2, 2), 0.05), rules)
+    # both chunks are kept, one per edge
+    np.testing.assert_allclose(found.outcome.latency_s, [0.9, 0.9, 0.05])
 
 
 def test_no_reads():
