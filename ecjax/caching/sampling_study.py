@@ -10,6 +10,8 @@ from ecjax.caching.sampling import LIMIT, drawn_partitions
 from ecjax.caching.valuation import checked_whole, valuation
 from ecjax.errors import UserError
 
+_ROUNDING = 1e-12  # relative: of sums of values in another order
+
 
 class SamplingStudy:
     """One cache, whose plans are judged by the mean latency of a read, s.
@@ -72,4 +74,5 @@ class SamplingStudy:
         return self._latency(np.array([self._market.best(partitions)[0].max() for partitions in draws]))
 
     def _latency(self, values: np.ndarray) -> np.ndarray:
-        return (self._uncached - values) / self._total
+        left = self._uncached - values
+        return np.where(left > _ROUNDING * self._uncached, left, 0.0) / self._total

@@ -75,6 +75,14 @@ def test_theorem_1_is_tight(k):
     assert plan_value(tau, samplex(tau, k, samples=1)) * k == best_value(tau, k)
 
 
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 4))
+def test_a_cache_that_keeps_everything_leaves_nothing_to_wait_for(seed, items, k):
+    rng = np.random.default_rng(seed)
+    study = SamplingStudy(rng.random(items), rng.random((items, k)), items * k)
+    assert study.all_latencies().tolist() == [0.0]
+    assert study.sampled_latencies("samplex", 2, [0, 1]).tolist() == [0.0, 0.0]
+
+
 def test_equation_14():
     """The paper's example, sigma = 100."""
     tau = np.array([[0, 99, 99, 100]] * 3 + [[0, 0, 0, 0.1]])

@@ -126,7 +126,7 @@ def solve(rounds: int, cases: list[Case], items: dict[str, Item], worker: Worker
             values = {"mean_s": mean, "solve_s": took}
         else:
             values = _sampled(study, item.scheme, item.samples, seed, rounds)
-        values |= {"status": str(Status.OK), "above_optimum": values["mean_s"] / best - 1}
+        values |= {"status": str(Status.OK), "above_optimum": _above(values["mean_s"], best)}
         rows.append(item.run.row() | values)
         worker.advance(1)
     return rows, {"partitions": tables}
@@ -146,6 +146,13 @@ def _cache(case: Case, seed: int) -> Cache:
             raise UserError("partitions: found no reads at the first edge; allowed: some")
     node_of = case.stored(seed).node_of[:, : case.point.k]
     return Cache(rates, case.network.latency_s[0][node_of].min(axis=2))
+
+
+def _above(mean_s: float, best_s: float) -> float | None:
+    """What a mean is above the best, relative; None where the cache can keep everything and the best is 0."""
+    if mean_s == best_s:
+        return 0.0
+    return mean_s / best_s - 1 if best_s > 0.0 else None
 
 
 def _timed(call: Callable[[], _Result]) -> tuple[_Result, float]:

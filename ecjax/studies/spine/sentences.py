@@ -21,14 +21,16 @@ def percent_text(ratio: float) -> str:
 
 
 def compared(value: float, other: float, less: str, more: str) -> str:
-    """How a value compares with another: ``23 % less``, ``equal``, ``more by a factor of 2.5``.
+    """How a value compares with another: ``23 % less``, ``equal``, ``more by a factor of 2.5``; with 0 only ``more``.
 
     Args:
-        value: is compared.
-        other: with this, above 0.
+        value: is compared, at least 0.
+        other: with this, at least 0.
         less: word for a smaller value.
         more: word for a larger one.
     """
+    if other == 0:
+        return more if value > 0 else "equal"
     change = value / other - 1
     if abs(change) < 5e-4:
         return "equal"

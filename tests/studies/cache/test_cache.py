@@ -433,6 +433,15 @@ def test_every_experiment_runs_small(tmp_path, name):
     assert {path.stem for path in (tmp_path / "figures").iterdir()} == set(whole.figures)
 
 
+@pytest.mark.parametrize("items", [1, 7])
+def test_partitions_of_a_cache_that_keeps_everything(tmp_path, items):
+    given = options(tmp_path, partitions=[1, 3], capacity=6 * items, items=items, rounds=2)
+    assert cache_study(given, QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    # there is one partition, and it leaves nothing to wait for
+    assert (runs["mean_s"] == 0).all() and (runs["above_optimum"] == 0).all()
+
+
 def test_partitions_of_a_small_cache(tmp_path):
     given = options(tmp_path, partitions=[1, 8], capacity=12, k=3, items=20, rounds=4)
     console = Console(file=StringIO(), width=200)

@@ -36,6 +36,11 @@ def test_comparisons(value, text):
     assert compared(value, 100.0, "faster", "slower") == text
 
 
+def test_comparisons_with_zero_name_no_factor():
+    assert compared(0.0, 0.0, "faster", "slower") == "equal"
+    assert compared(0.98, 0.0, "faster", "slower") == "slower"
+
+
 def test_intervals_share_the_unit():
     assert with_interval(0.274, 0.0026) == "274 ± 2.6 ms"
     assert with_interval(0.274, None) == "274 ms"
