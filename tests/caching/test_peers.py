@@ -70,6 +70,16 @@ def test_same_path_as_plain_where_queues_are_long(name):
     assert replayed(name, items, 40)[0].tolist() == [plain.read(item, True) for item in items]
 
 
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"belady"}))
+@pytest.mark.parametrize("room", [1, 2, 3, 5])
+def test_an_item_stays_when_it_is_hit(name, room):
+    items = zipf(6, 60, 5).tolist()
+    hit, _ = replayed(name, items, room)
+    assert hit.any()
+    for place in np.flatnonzero(hit):
+        assert items[place] in replayed(name, items[: place + 1], room)[1]
+
+
 def library_hits(name, items, room):
     """Hits by libCacheSim; the window of W-TinyLFU has one item at least, which 1 % is not in small caches."""
     library = pytest.importorskip("libcachesim", reason="libcachesim is not installed")

@@ -1,8 +1,9 @@
-"""Belady's algorithm with bypass, a bound: it knows all reads, and no cache of whole items hits more often.
+"""Belady's algorithm with bypass, a bound: it knows all reads, and no cache of whole items hits more where none fails.
 
 Of the items that are kept and the one just read the one goes whose next read is farthest (Belady, "A study of
 replacement algorithms for a virtual-storage computer", IBM Systems Journal 5, 1966); where that is the one just read,
-it does not enter. Where items take unequal times to fetch it is a bound of hits, not of latencies.
+it does not enter. A read that fails brings nothing in, which it does not foresee: then others may hit more often. Where
+items take unequal times to fetch it is a bound of hits, not of latencies.
 """
 
 import numpy as np

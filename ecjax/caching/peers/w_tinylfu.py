@@ -5,7 +5,7 @@ the first to go of the main queues contend, and the one that a sketch says was r
 are a segmented LRU: probation, a fifth, and protection; a read in probation protects. The sketch counts in hashed
 cells, which are halved every 32 reads per item of room in the main queues. Sketch, sizes, what counts as a read (not
 one in the window) and that the last of probation goes where protection pushes more into it than its fifth are those
-of libCacheSim.
+of libCacheSim, but for the room of two items: there protection has one, and a hit throws out nothing.
 """
 
 import math
@@ -114,7 +114,7 @@ def replay_items(reads, room, hit, decided_ns, kept):
     moment, items = np.empty(2, np.int64), kept.size
     main = room - max(int(_WINDOW_SHARE * room), 1)
     probation = int(_PROBATION_SHARE * main)
-    protection = int((1 - _PROBATION_SHARE) * main)
+    protection = max(int((1 - _PROBATION_SHARE) * main), 1)  # with none the item that is hit would go
     sketch = np.zeros(max(math.ceil(_CELLS_PER_ITEM * main), 2 * _HASHES), np.int64)
     links, place, size = empty_queues(items, 3), np.full(items, NONE), np.zeros(3, np.int64)
     counted = 0

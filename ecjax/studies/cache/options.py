@@ -124,7 +124,8 @@ class CacheOptions(LogOptions):
             *("optimal_static", "samplex_static", "belady", "exact", "near_optimal_dp", "samplex", "agar"),
             *("arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf", "decayed_lfu", "lfu", "lru", "none"),
         ],
-        "who decides what an edge keeps; one or a list; belady knows all reads: a bound for caches of whole items",
+        "who decides what an edge keeps; one or a list; belady knows all reads: a bound for caches of whole items where "
+        "no read fails",
         Listed(Words(*POLICIES)),
     )
     capacity: list[int] = option(
