@@ -70,7 +70,7 @@ def cooperative_plan(
     rates, latency_s, between_s, capacity = checked(rates, latency_s, between_s, capacity)
     contents = np.zeros(latency_s.shape, bool)
     bound = 0.0
-    useful = np.where(between_s < latency_s.max(axis=(1, 2), initial=0.0)[:, None], between_s, np.inf)
+    useful = _useful(between_s, latency_s.max(axis=(1, 2), initial=0.0))
     useful[:, capacity == 0] = np.inf
     for readers, groups in _apart(useful):
         to_group = np.ascontiguousarray(useful[np.ix_(readers, [group[0] for group in groups])])
@@ -142,6 +142,24 @@ def checked(rates, latency_s, between_s, capacity):
     return rates, latency_s, between_s, np.minimum(room, most).astype(np.int64)
 
 
+def check_together(between_s: np.ndarray, farthest_s: np.ndarray) -> None:
+    """Make sure that edges are few enough to be planned together.
+
+    Args:
+        between_s: (E, E) s, as in ``cooperative_plan``.
+        farthest_s: (E,) s, from each edge to the farthest chunk.
+
+    Raises:
+        UserError: more than 6 edges help each other and are not alike.
+    """
+    _apart(_useful(between_s, farthest_s))
+
+
+def _useful(between_s: np.ndarray, farthest_s: np.ndarray) -> np.ndarray:
+    """Times between edges, (E, E) s; inf where no chunk is farther."""
+    return np.where(between_s < farthest_s[:, None], between_s, np.inf)
+
+
 def _apart(useful: np.ndarray) -> list[tuple[np.ndarray, list[np.ndarray]]]:
     """Parts that do not help each other: the edges that read, and groups of edges whose chunks are as near to all."""
     edges = len(useful)
@@ -159,7 +177,8 @@ def _apart(useful: np.ndarray) -> list[tuple[np.ndarray, list[np.ndarray]]]:
         groups = [stores[group == g] for g in range(group.max() + 1)]
         if len(groups) > MOST_STORES:
             raise UserError(
-                f"between_s: found {len(groups)} edges that help each other; allowed: at most {MOST_STORES}"
+                f"between_s: found {len(groups)} edges that help each other; allowed: at most {MOST_STORES} that are "
+                "not alike"
             )
         parts.append((readers, groups))
     return parts

@@ -1,11 +1,13 @@
 """The network of ``ecjax cache``: nodes of several buckets, how far they are from each edge, and which are down."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from ecjax.caching import workload
+from ecjax.caching import cooperative, workload
 from ecjax.caching.system import Network
 from ecjax.errors import UserError
 from ecjax.studies.cache.options import CacheOptions, Latencies
@@ -146,6 +148,31 @@ def between(seconds: float | list[list[float]], edges: int) -> np.ndarray:
     if len(seconds) != edges:
         raise UserError(f"neighbours: found {len(seconds)} rows; allowed: {edges}, as there are edges")
     return np.array(seconds)
+
+
+def check_together(between_s: np.ndarray, network: Network) -> None:
+    """Make sure that edges are few enough to be planned together while estimates of latencies are the means.
+
+    Args:
+        between_s: (E, E) s, of ``between``.
+        network: of E edges.
+
+    Raises:
+        UserError: they are not.
+    """
+    between_s = between_s.copy()
+    np.fill_diagonal(between_s, network.edge_s)
+    with named_neighbours():
+        cooperative.check_together(between_s, network.latency_s.max(axis=1))
+
+
+@contextmanager
+def named_neighbours() -> Iterator[None]:
+    """What is refused of ``between_s`` is refused by the name of the option."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(str(error).replace("between_s", "neighbours", 1)) from error
 
 
 def network(options: CacheOptions, nodes: Nodes, outages: pa.Table | None, failed: str | None) -> Network:

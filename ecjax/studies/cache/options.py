@@ -230,7 +230,8 @@ class CacheOptions(LogOptions):
     neighbours: list[float] | list[list[float]] | None = option(
         None,
         "s, for an edge to take a chunk that another one keeps: also replay edges that serve each other, planned "
-        "together every period_s; one or a list, or [[own, to the second, ...], ...] of all pairs; null: none",
+        "together every period_s, at most 6 that are not alike; one or a list, or [[own, to the second, ...], ...] of all "
+        "pairs; null: none",
         Special("numbers of at least 0, a list of them or of rows", _distances, _distances_of_runs),
     )
     warm_up: float = option(

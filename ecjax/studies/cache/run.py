@@ -17,7 +17,7 @@ from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.cache.inputs import Case
-from ecjax.studies.cache.network import between
+from ecjax.studies.cache.network import between, named_neighbours
 from ecjax.studies.cache.rows import Rows, cached, latencies, run_values
 from ecjax.studies.cache.tables import REFERENCE
 from ecjax.studies.spine.batches import Solved
@@ -175,7 +175,8 @@ def _outcome(
         shares = case.source.popularity
         popularity = None if shares is None else np.tile(shares, (edges, 1))
         return replay(workload.reads, workload.stored, case.network, policy, popularity, advance), None
-    cooperation = replay_cooperative(
-        workload.reads, workload.stored, case.network, between(between_s, edges), policy, advance
-    )
+    with named_neighbours():  # estimates may move until more edges help each other than by the means
+        cooperation = replay_cooperative(
+            workload.reads, workload.stored, case.network, between(between_s, edges), policy, advance
+        )
     return cooperation.outcome, cooperation.neighbour_chunks

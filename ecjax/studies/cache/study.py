@@ -14,7 +14,7 @@ from ecjax.engine import Engine
 from ecjax.options import checked, identifying
 from ecjax.studies.cache.figures import kinds, sampling
 from ecjax.studies.cache.inputs import Case, read_cases
-from ecjax.studies.cache.network import between
+from ecjax.studies.cache.network import between, check_together
 from ecjax.studies.cache.options import HALF_LIFE_S, CacheOptions
 from ecjax.studies.cache.recommend import recommend, recommend_sampling
 from ecjax.studies.cache.run import Distances, Item, Settings, solve
@@ -61,7 +61,9 @@ def cache_study(options: CacheOptions, console: Console) -> int:
 def _work(options: CacheOptions, engine: Engine) -> Work:
     cases = read_cases(options)
     for between_s in _distances(options):
-        between(between_s, len(cases[0].edge_ids))  # a mistake there should end all of it
+        apart_s = between(between_s, len(cases[0].edge_ids))  # a mistake there should end all of it
+        if max(options.capacity) > 0:
+            check_together(apart_s, cases[0].network)
     for description in dict.fromkeys(case.source.description for case in cases):
         log.info("%s", description)
     _warn_of_late_plans(options, cases[0])

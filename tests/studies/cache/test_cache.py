@@ -349,6 +349,10 @@ def test_outages_by_the_clock_of_a_log_are_told(tmp_path, caplog, begin_s):
         ({"neighbours": [[0, 1], [1]]}, "neighbours: found [[0, 1], [1]]; allowed: a row per edge"),
         ({"neighbours": [[0, 1], [1, 0]]}, "neighbours: found 2 rows; allowed: 3"),
         ({"neighbours": 0.1, "edges": 1}, "neighbours: found one edge; allowed: with two or more"),
+        (
+            {"neighbours": 0.1, "edges": 7, "nodes": {"a": 0.2, "b": 0.5}},
+            "neighbours: found 7 edges that help each other; allowed: at most 6 that are not alike",
+        ),
         ({"figures": "pie"}, "figures: found 'pie'; allowed: policies, sweep"),
         ({"figures": "sampling"}, "figures: found 'sampling'; allowed: policies"),
         ({"partitions": [5], "figures": "sweep"}, "figures: found 'sweep'; allowed: sequence"),
@@ -363,6 +367,14 @@ def test_mistakes_name_the_option(tmp_path, given, words):
         cache_study(options(tmp_path / "out", **given), QUIET)
     assert words in str(error.value) and "\n" not in str(error.value)
     assert not list(tmp_path.glob("out/runs/*"))
+
+
+def test_edges_that_come_to_help_each_other_are_refused_by_the_option(tmp_path):
+    # by the means no node is farther than a neighbour; estimates move until some are
+    given = {"neighbours": 0.5, "edges": 7, "nodes": {"a": 0.2, "b": 0.5}, "period_s": 2.0, "policy": "none"}
+    assert cache_study(options(tmp_path / "still", **given), QUIET) == 0
+    with pytest.raises(UserError, match=r"neighbours: found 7 edges that help each other"):
+        cache_study(options(tmp_path / "moving", jitter=0.5, **given), QUIET)
 
 
 @pytest.mark.parametrize(
