@@ -151,11 +151,13 @@ def _warn_of_near_nodes(options: CacheOptions, nodes: Nodes) -> None:
 
 
 def _warn_of_outages_elsewhere(options: CacheOptions, outages: pa.Table, sources: list[Source]) -> None:
-    """Say so where no outage is while reads come: times are those of the replay, which begin with 0."""
-    end_s = max(float(source.reads(options.seed).time_s[-1]) for source in sources)
+    """Say so where no outage is while reads come: times are those of the replay, which a log begins with 0."""
+    times = [source.reads(options.seed).time_s for source in sources]
+    first_s, last_s = min(float(each[0]) for each in times), max(float(each[-1]) for each in times)
     start, end = outages["start_s"].to_numpy(), outages["end_s"].to_numpy()
-    if not np.any((start <= end_s) & (end > start)):
-        log.warning("outages=%s: none is within the %s that are replayed", options.outages, time_text(end_s))
+    if not np.any((start <= last_s) & (end > np.maximum(start, first_s))):
+        text = "outages=%s: none is while reads come, from %s to %s after the beginning"
+        log.warning(text, options.outages, time_text(first_s), time_text(last_s))
 
 
 def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> Iterator[Source]:

@@ -320,8 +320,23 @@ def test_outages_by_the_clock_of_a_log_are_told(tmp_path, caplog, begin_s):
     given = paths | {"policy": "none", "nodes": {"a": 1.0}, "k": 1, "parity": 0, "warm_up": 0.0}
     assert cache_study(options(tmp_path / "out", **given), QUIET) == 0
     effective = read_results(tmp_path / "out", "runs")["failed_reads"].item() == 10
-    told = f"outages={paths['outages']}: none is within the 59 s that are replayed" in caplog.text
+    told = f"outages={paths['outages']}: none is while reads come, from 0 s to 59 s after" in caplog.text
     assert (effective, told) == ((True, False) if begin_s == 0 else (False, True))
+
+
+@pytest.mark.parametrize(("begin_s", "end_s", "lost"), [(35, 45, 10), (10, 30, 0), (10, 31, 1)])
+def test_outages_are_from_the_first_arrival_of_a_log_on(tmp_path, caplog, begin_s, end_s, lost):
+    # a minute of requests, one per second, of which the first thirty write
+    operations = ["write"] * 30 + ["read"] * 30
+    log = {"arrival_s": 100.0 + np.arange(60.0), "file_id": [0, 1] * 30, "bytes": [1.0] * 60}
+    pq.write_table(pa.table(log | {"request_id": range(60), "op": operations}), tmp_path / "log.parquet")
+    outage = pa.table({"node_id": ["a"], "start_s": [float(begin_s)], "end_s": [float(end_s)]})
+    pq.write_table(outage, tmp_path / "outages.parquet")
+    given = {"trace": str(tmp_path / "log.parquet"), "outages": str(tmp_path / "outages.parquet")}
+    given |= {"policy": "none", "nodes": {"a": 1.0}, "k": 1, "parity": 0, "warm_up": 0.0}
+    assert cache_study(options(tmp_path / "out", **given), QUIET) == 0
+    assert read_results(tmp_path / "out", "runs")["failed_reads"].item() == lost
+    assert ("none is while reads come, from 30 s to 59 s after" in caplog.text) == (lost == 0)
 
 
 @pytest.mark.parametrize(
