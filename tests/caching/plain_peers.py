@@ -186,8 +186,8 @@ class S3Fifo:
 class WTinyLfu:
     def __init__(self, room):
         self.room, self.main_room = room, room - max(1, int(0.01 * room))
-        # with no room in protection the item that is hit would go
-        self.probation_room, self.protection_room = int(0.2 * self.main_room), max(1, int(0.8 * self.main_room))
+        self.probation_room = int(0.2 * self.main_room)
+        self.protection_room = max(1, int(0.8 * self.main_room))  # with none the item that is hit would go
         self.window, self.probation, self.protection, self.hits = [], [], [], 0
         per_item = -math.log(0.001) / math.log(2) ** 2
         self.hashes = math.ceil(per_item * math.log(2))

@@ -124,8 +124,8 @@ class CacheOptions(LogOptions):
             *("optimal_static", "samplex_static", "belady", "exact", "near_optimal_dp", "samplex", "agar"),
             *("arc", "s3_fifo", "sieve", "w_tinylfu", "gdsf", "decayed_lfu", "lfu", "lru", "none"),
         ],
-        "who decides what an edge keeps; one or a list; belady knows all reads: a bound for caches of whole items where "
-        "no read fails",
+        "who decides what an edge keeps; one or a list; belady knows all reads: a bound for caches of whole items "
+        "where no read fails",
         Listed(Words(*POLICIES)),
     )
     capacity: list[int] = option(
@@ -230,8 +230,8 @@ class CacheOptions(LogOptions):
     neighbours: list[float] | list[list[float]] | None = option(
         None,
         "s, for an edge to take a chunk that another one keeps: also replay edges that serve each other, planned "
-        "together every period_s, at most 6 that are not alike; one or a list, or [[own, to the second, ...], ...] of all "
-        "pairs; null: none",
+        "together every period_s, at most 6 that are not alike; one or a list, or [[own, to the second, ...], ...] of "
+        "all pairs; null: none",
         Special("numbers of at least 0, a list of them or of rows", _distances, _distances_of_runs),
     )
     warm_up: float = option(

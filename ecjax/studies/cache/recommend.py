@@ -5,7 +5,17 @@ import pandas as pd
 from ecjax.studies.cache.tables import BEST, BOUND, REFERENCE
 from ecjax.studies.cache.words import POINT, SCHEMES, over_seeds, point_words, replayed, varying
 from ecjax.studies.spine.sentences import ROUNDING, percent_text, with_interval
-from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, widest, winners
+from ecjax.studies.spine.winners import (
+    Winner,
+    alike,
+    at_most,
+    beside,
+    differing,
+    run_of,
+    tally,
+    widest,
+    winners,
+)
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
@@ -45,7 +55,20 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
         else ""
     )
     sentence = f"Recommended: policy {name}{at_most(most, where)}: {speed}{hits}; {words}."
-    return Recommendation(sentence + alike(winner, "Within their intervals"), run, "the least mean latency")
+    sentence += alike(winner, "Within their intervals") + _failing(winner)
+    return Recommendation(sentence, run, "the least mean latency")
+
+
+def _failing(winner: Winner) -> str:
+    """A sentence where policies fail different numbers of reads, which their means leave out; else empty."""
+    failed, others = winner.best["failed_reads"], winner.others["failed_reads"]
+    least, most = others.min(), others.max()
+    if least == most == failed:
+        return ""
+    with_others = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
+    return (
+        f" Means are of reads that did not fail: {failed:,.0f} failed with it, {with_others} with the others."
+    )
 
 
 def _above(ratio: float) -> str:

@@ -222,6 +222,22 @@ def test_who_has_no_half_life_is_at_the_point_of_the_others():
     assert varying(swept) == ["half_life_s"] and set(swept["name"]) == {"exact"}
 
 
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        ((7, 7, 7), None),
+        ((4, 7, 7), "4 failed with it, 7 with the"),
+        ((7, 7, 1234), "7 failed with it, 7 to 1,234"),
+    ],
+)
+def test_policies_that_fail_different_reads_are_told(failed, words):
+    names, means = ("exact", "lru", "none"), (1.0, 2.0, 3.0)
+    rows = [row_of(name, 60.0, mean) for name, mean in zip(names, means, strict=True)]
+    rows = [row | {"failed_reads": count} for row, count in zip(rows, failed, strict=True)]
+    sentence = recommend(pd.DataFrame(rows)).sentence
+    assert "did not fail" not in sentence if words is None else f"did not fail: {words}" in sentence
+
+
 def test_partitions_are_drawn_in_order(tmp_path):
     latency = np.array([5.0, 4.0, 3.0, 3.5])
     with ResultStore(tmp_path, TABLES, {}) as store:
