@@ -90,7 +90,7 @@ def rule_domains(crush: Mapping[str, Any], rule_id: int) -> Domains:
     """What a rule demands.
 
     ``take R`` allows only OSDs under R; ``chooseleaf_indep a type T`` puts a shard into each of its Ts; a
-    ``choose_indep a type T`` before it takes at most a Ts.
+    ``choose_indep b type U`` before it takes at most b Us, with a shards in each.
 
     Args:
         crush: ``ceph osd crush dump``.
@@ -115,17 +115,21 @@ def rule_domains(crush: Mapping[str, Any], rule_id: int) -> Domains:
         elif operation in ("choose_indep", "chooseleaf_indep") and root is not None:
             leaf = operation == "chooseleaf_indep" or step["type"] == _OSD
             most = max(int(step["num"]), 0)
-            levels.append(Level(step["type"], domain_of(tree, root, step["type"]), most, leaf))
+            levels.append(Level(step["type"], domain_of(tree, root, step["type"]), most, leaf, int(leaf)))
         elif operation == "emit" and levels and levels[-1].one_each:
             emitted = True
         else:
             raise UnknownStep(f"step {operation}")
     if root is None or not emitted:
         raise UnknownStep("no take ... emit")
-    # the last step's number counts within each domain of the one before it
-    last = levels[-1]
+    # a step's number counts within each domain of the one before it
+    shards = 1
+    for place in reversed(range(len(levels) - 1)):
+        shards *= levels[place + 1].most
+        if not levels[place].one_each:
+            levels[place] = levels[place]._replace(shards=shards)
     if len(levels) > 1:
-        levels[-1] = last._replace(most=0)
+        levels[-1] = levels[-1]._replace(most=0)
     return Domains(tree.name.get(root, str(root)), frozenset(osds_below(tree, root)), tuple(levels))
 
 
@@ -150,6 +154,18 @@ def broken(domains: Domains, osds: Sequence[int] | Iterable[int]) -> str | None:
         if level.most and distinct > level.most:
             return f"{distinct} of type {level.kind}, the rule takes {level.most}"
     return None
+
+
+def has_room(level: Level, osd: int, others: Iterable[int]) -> bool:
+    """Whether the domain of an OSD holds fewer shards than CRUSH puts there.
+
+    Args:
+        level: of the pool's rule.
+        osd: that is to hold a shard more.
+        others: OSDs of the set without it.
+    """
+    domain = level.domain_of[osd]
+    return not level.shards or sum(level.domain_of[each] == domain for each in others) < level.shards
 
 
 def breaking(cluster: Cluster) -> dict[str, str]:

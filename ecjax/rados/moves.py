@@ -88,8 +88,8 @@ def _fitting(domains: Domains, osds: np.ndarray, others: Sequence[int]) -> np.nd
     for level in domains.levels:
         bucket = np.array([level.domain_of.get(osd, 0) for osd in osds.tolist()])
         taken = [level.domain_of[osd] for osd in others]
-        if level.one_each:
-            fits &= ~np.isin(bucket, taken)
+        if level.shards:
+            fits &= ~np.isin(bucket, [each for each in taken if taken.count(each) >= level.shards])
         if level.most and len(set(taken)) >= level.most:
             fits &= np.isin(bucket, taken)
     return fits

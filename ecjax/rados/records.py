@@ -27,8 +27,7 @@ class Domains(NamedTuple):
 
     root: str  # bucket that the rule takes
     allowed: frozenset[int]  # OSDs below it
-    # per level, outermost first: its name, domain of each OSD, most domains of a set (0: any), whether a shard each
-    levels: tuple["Level", ...]
+    levels: tuple["Level", ...]  # outermost first
 
 
 class Level(NamedTuple):
@@ -38,6 +37,7 @@ class Level(NamedTuple):
     domain_of: Mapping[int, int]  # OSD -> bucket of that type
     most: int  # domains of a set; 0: as many as it has shards
     one_each: bool  # whether a domain holds at most one shard
+    shards: int  # that CRUSH puts into a domain at most, which the monitor does not ask; 0: any number
 
 
 class Entries(NamedTuple):

@@ -8,12 +8,14 @@ from ceph_dumps import made, write
 
 from ecjax.rados.batches import Limits, batches_of
 from ecjax.rados.commands import changes
-from ecjax.rados.crush import breaking, broken
+from ecjax.rados.crush import breaking, broken, rule_domains
 from ecjax.rados.files import read_dumps
+from ecjax.rados.moves import Moves
 from ecjax.rados.plan import copied, demand_of, plan_of, role_load, shortened, with_sets
 from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
 from ecjax.rados.records import reads_per_osd
 from ecjax.rados.roles import RoleProblem, plan_roles
+from ecjax.studies.ceph.scenarios import _drawn
 
 
 def tiny(seed, groups=5, n=4, k=2, osds=6, equal=False):
@@ -138,6 +140,60 @@ def test_moves_cost_less_and_keep_domains_and_counts(tmp_path):
         np.bincount(osd, minlength=16) for osd in (cluster.groups.osd, with_sets(cluster, moves.sets))
     )
     assert np.all(np.abs(after - share) <= np.maximum(np.abs(before - share), 2) + 1e-9)
+
+
+def two_levels(steps, buckets=(), seed=0, groups=48):
+    """A cluster of 3 hosts with 4 OSDs each, two shards of every group on each host, by other steps of its rule."""
+    parts, rng = made(hosts=3, per_host=4, pools=((4, 2, groups),)), np.random.default_rng(seed)
+    for place in range(groups):
+        osds = [4 * int(host) + int(osd) for host in rng.permutation(3) for osd in rng.permutation(4)[:2]]
+        for dump in parts["groups"]:
+            each = dump["pg_map"]["pg_stats"][place]
+            each["up"] = each["acting"] = osds
+    parts["crush"]["rules"][0]["steps"][2:3] = steps
+    parts["crush"]["buckets"].extend(buckets)
+    return parts
+
+
+TWO_OF_A_HOST = [
+    {"op": "choose_indep", "num": 3, "type": "host"},
+    {"op": "choose_indep", "num": 2, "type": "osd"},
+]
+
+
+def test_a_host_takes_no_more_shards_than_its_rule_puts_there(tmp_path):
+    cluster = read_cluster(read_dumps(write(tmp_path, two_levels(TWO_OF_A_HOST))))
+    moves = Moves(cluster, {}, cluster.groups.rate, tolerance=48)
+    for group in range(len(cluster.groups.ids)):
+        held = cluster.osd_ids(group).tolist()
+        for position, osd in enumerate(held):
+            takers = cluster.osds[moves.takers(group, position)].tolist()
+            # only the two OSDs of the same host that are free
+            assert takers == [each for each in range(12) if each // 4 == osd // 4 and each not in held]
+    plan = plan_of(cluster, demand_of(cluster, np.ones(12)), 0.0, tolerance=4)
+    assert on_others(cluster, plan)
+    for osds in plan.sets.values():
+        assert sorted(osd // 4 for osd in osds) == [0, 0, 1, 1, 2, 2]
+    draw = np.random.default_rng(0)
+    for _ in range(50):
+        assert sorted(_drawn(cluster, cluster.domains[0], 6, draw) // 4) == [0, 0, 1, 1, 2, 2]
+
+
+def test_numbers_of_steps_multiply_to_shards_of_a_domain(tmp_path):
+    racks = [
+        {"id": -90 - place, "name": f"r{place}", "type_name": "rack", "items": [{"id": -2 - place}]}
+        for place in range(3)
+    ]
+    steps = [
+        {"op": "choose_indep", "num": 2, "type": "rack"},
+        {"op": "choose_indep", "num": 2, "type": "host"},
+        {"op": "choose_indep", "num": 3, "type": "osd"},
+    ]
+    parts = two_levels(steps, racks)
+    parts["crush"]["buckets"][0]["items"] = [{"id": -90 - place} for place in range(3)]
+    assert [level.shards for level in rule_domains(parts["crush"], 1).levels] == [6, 3, 1]
+    steps[1]["num"] = 0
+    assert [level.shards for level in rule_domains(parts["crush"], 1).levels] == [0, 3, 1]  # 0: any number
 
 
 def test_equal_rates_reach_whole_groups(tmp_path):

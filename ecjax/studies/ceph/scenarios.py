@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.errors import UserError
 from ecjax.rados.batches import Batch
-from ecjax.rados.crush import broken
+from ecjax.rados.crush import broken, has_room
 from ecjax.rados.plan import Plan, plan_of, with_sets
 from ecjax.rados.records import Cluster, Domains, shard_bytes
 from ecjax.studies.ceph.inputs import Case
@@ -233,7 +233,9 @@ def _drawn(cluster: Cluster, domains: Domains, n: int, draw: np.random.Generator
         while len(chosen) < n and left.sum() > 0:
             place = int(draw.choice(len(left), p=left / left.sum()))
             left[place] = 0.0
-            if broken(domains, cluster.osds[[*chosen, place]].tolist()) is None:
+            osd, others = int(cluster.osds[place]), cluster.osds[chosen].tolist()
+            roomy = all(has_room(level, osd, others) for level in domains.levels)
+            if roomy and broken(domains, (*others, osd)) is None:
                 chosen.append(place)
         if len(chosen) == n:
             return np.array(chosen)
