@@ -12,7 +12,18 @@ from typing import NamedTuple
 from ecjax.rados.raw import with_items
 from ecjax.rados.records import Cluster, Entries, Items
 
-PREPARE = "ceph osd set-require-min-compat-client luminous"
+_LEAST_CLIENT = "luminous"  # knows upmap entries
+PREPARE = f"ceph osd set-require-min-compat-client {_LEAST_CLIENT}"
+
+
+def preparing(min_client: str) -> list[str]:
+    """Commands after which a cluster accepts upmap entries: none where it does, as ``PREPARE`` would lower what is set.
+
+    Args:
+        min_client: oldest release of clients that may connect; empty, or ``unknown`` as Ceph prints it: not known.
+    """
+    # releases are named in the order of the alphabet
+    return [] if min_client >= _LEAST_CLIENT and min_client != "unknown" else [PREPARE]
 
 
 class Change(NamedTuple):

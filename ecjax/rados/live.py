@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ecjax.errors import UserError
-from ecjax.rados.commands import PREPARE
+from ecjax.rados.commands import preparing
 from ecjax.rados.files import COMMANDS, read_dumps
 from ecjax.rados.read import EQUAL, Reading, read_cluster
 from ecjax.rados.records import Cluster
@@ -184,8 +184,8 @@ def apply_batches(
     first = health()
     if unfit := _unfit(first):
         return Applied(0, (), unfit)
-    if batches:
-        _run([*shlex.split(command), *shlex.split(PREPARE)[1:]])
+    for line in preparing(now.min_client) if batches else ():
+        _run([*shlex.split(command), *shlex.split(line)[1:]])
     for place, (commands, sets) in enumerate(batches):
         say(f"batch {place + 1} of {len(batches)}: {len(commands)} commands")
         for line in commands:

@@ -85,6 +85,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         str(dumps.osd.get("fsid", "")),
         int(dumps.osd["epoch"]),
         str(dumps.osd.get("require_osd_release", "unknown")),
+        str(dumps.osd.get("require_min_compat_client", "")),
         osds,
         usable,
         weight,

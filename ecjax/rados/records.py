@@ -66,6 +66,7 @@ class Cluster(NamedTuple):
     fsid: str
     epoch: int
     release: str
+    min_client: str  # oldest release of clients that may connect; empty: not known
     osds: np.ndarray  # (m,) int64 ids, ascending
     usable: np.ndarray  # (m,) bool: up, in, weight above 0
     weight: np.ndarray  # (m,) CRUSH weight times reweight

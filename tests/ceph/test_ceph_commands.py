@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.rados.batches import Limits, batches_of
-from ecjax.rados.commands import changes, commands_of, expected_entries, undo_of
+from ecjax.rados.commands import PREPARE, changes, commands_of, expected_entries, preparing, undo_of
 from ecjax.rados.crush import rule_domains
 from ecjax.rados.files import read_dumps
 from ecjax.rados.monitor import Map, Refused, applied, judged
@@ -109,6 +109,16 @@ def test_items_that_would_act_on_the_new_set_go_first():
     state = judged(Map({"1.0": old}, {"1.0": DOMAINS}, frozenset(), Entries({}, {"1.0": pairs})))
     after = applied(state, commands_of("1.0", to, state.entries, old))
     assert after.up("1.0") == to
+
+
+@pytest.mark.parametrize(
+    ("min_client", "lines"),
+    [("", [PREPARE]), ("unknown", [PREPARE]), ("hammer", [PREPARE]), ("jewel", [PREPARE]), ("kraken", [PREPARE])]
+    + [(release, []) for release in ("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy", "reef")]
+    + [(release, []) for release in ("squid", "tentacle", "umbrella")],
+)
+def test_clients_that_are_required_are_never_older_than_before(min_client, lines):
+    assert preparing(min_client) == lines
 
 
 def test_a_set_with_an_osd_without_weight_is_dropped():

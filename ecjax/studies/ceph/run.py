@@ -142,6 +142,7 @@ def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, An
     columns = {
         "fsid": cluster.fsid,
         "epoch": cluster.epoch,
+        "min_client": cluster.min_client,
         "pool_count": len(cluster.pools),
         "group_count": len(cluster.groups.ids),
         "osd_count": len(cluster.osds),

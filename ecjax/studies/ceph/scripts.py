@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ecjax.errors import UserError
-from ecjax.rados.commands import PREPARE
+from ecjax.rados.commands import preparing
 from ecjax.rados.verify import Expected
 from ecjax.studies.ceph.stored import rows_of
 from ecjax.tables.checksums import CHECKSUMS, checksums
@@ -50,10 +50,12 @@ def write_scripts(out: str, run: pd.Series) -> Path | None:
         "plan.json": json.dumps(plan.drop(columns="run_id").to_dict("records"), indent=1) + "\n",
         "undo.sh": _HEAD + "# takes back all batches, the last one first\n" + _undo(commands),
     }
+    min_client = run.get("min_client")  # rows of earlier versions have none
+    first = preparing(min_client if isinstance(min_client, str) else "")
     for number, rows in commands.groupby("batch"):
         about = batches[batches["batch"] == number].iloc[0]
         name = f"batch-{number:03d}"
-        texts[f"{name}.sh"] = _HEAD + _about(about, run) + PREPARE + "\n" + "\n".join(rows["command"]) + "\n"
+        texts[f"{name}.sh"] = _HEAD + _about(about, run) + "\n".join([*first, *rows["command"]]) + "\n"
         texts[f"{name}-undo.sh"] = _HEAD + _undo(rows)
         sets = {group: json.loads(osds) for group, osds in zip(rows["group"], rows["expected"], strict=True)}
         texts[f"{name}-expected.json"] = json.dumps(sets, indent=1) + "\n"

@@ -9,6 +9,7 @@ TABLES = job_tables(
         Column("input_id", STRING, "", "fingerprint of the dumps"),
         Column("fsid", STRING, "", "the cluster"),
         Column("epoch", INTEGER, "", "of its map when the dumps were taken"),
+        Column("min_client", STRING, "", "its require_min_compat_client; empty: not known"),
         Column("rates", STRING, "", "measured: by difference of two pg dumps; equal: every group as often"),
         Column("roles_only", BOOLEAN, "", "whether only roles change; else shards move to other OSDs, too"),
         Column("within", FLOAT, "", "max load may be so much above the least possible, relatively"),

@@ -192,6 +192,23 @@ def test_apply_then_verify(place, cluster, capsys):
     assert f"group {name}: it has no entry" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("min_client", "said"), [("jewel", True), ("unknown", True), ("reef", False)])
+def test_clients_are_required_only_where_older_ones_may_connect(
+    place, parts, cluster, tmp_path, min_client, said
+):
+    required = {"require_min_compat_client": min_client}
+    dumps = write(tmp_path / "dumps", parts | {"osd": parts["osd"] | required})
+    out = tmp_path / "out"
+    assert main(["ceph", str(dumps), WITHIN, f"out={out}", "figures=[]", "--quiet"]) == 0
+    (folder,) = (out / "scripts").iterdir()
+    for script in folder.glob("batch-???.sh"):
+        assert (PREPARE in script.read_text().splitlines()) == said
+    # what holds now counts, not what the dumps of the plan said
+    cluster.parts = cluster.parts | {"osd": cluster.parts["osd"] | required}
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 0
+    assert (PREPARE in cluster.lines) == said and len(cluster.lines) > 1
+
+
 def test_apply_stops_where_a_command_vanishes(place, cluster, capsys):
     plan = read_results(place / "out", "commands")
     second = plan.loc[plan["batch"] == 2, "group"].iloc[0]
