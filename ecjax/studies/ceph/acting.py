@@ -12,8 +12,10 @@ from ecjax.rados.live import apply_batches, cluster_now, collect, health_now
 from ecjax.rados.read import EQUAL, Reading, read_cluster
 from ecjax.rados.verify import Finding, findings, moved_on
 from ecjax.studies.ceph.options import CephOptions
+from ecjax.studies.ceph.recommend import NOTHING_GAINED
 from ecjax.studies.ceph.scripts import read_scripts
 from ecjax.studies.spine.as_json import print_object
+from ecjax.studies.spine.sentences import word
 from ecjax.units import count_text
 
 _MOST = 20  # groups that are named
@@ -61,13 +63,21 @@ def verify_plan(options: CephOptions, console: Console) -> int:
 def apply_plan(options: CephOptions, console: Console) -> int:
     """Run the batches of a plan, one after another; returns the exit code: 0 all are in force, 1 it stopped.
 
+    None of them is run of a plan that was not worth its commands, unless it is named: exit code 0.
+
     Raises:
         UserError: the plan cannot be read, or a command is refused.
     """
-    scripts = read_scripts(options.verify or options.out, options.plan_run)
-    with tempfile.TemporaryDirectory() as folder:
+    folder = options.verify or options.out
+    scripts = read_scripts(folder, options.plan_run)
+    if scripts.nothing_gained:
+        line = f"Nothing was applied: {NOTHING_GAINED}"
+        if scripts.batches:
+            line += f" (ecjax ceph verify={word(folder)} plan_run={scripts.run_id} apply=true does it all the same)"
+        return _ended(console, line + ".", (), 0)
+    with tempfile.TemporaryDirectory() as dumps:
         applied = apply_batches(
-            partial(cluster_now, Path(folder), options.ceph, ()),
+            partial(cluster_now, Path(dumps), options.ceph, ()),
             partial(health_now, options.ceph),
             options.ceph,
             scripts.expected,

@@ -17,6 +17,7 @@ _COLUMNS = {
     P99: ("estimated_p99_s", "estimated_p99_before_s"),
 }
 _WORDS = {LOAD: "load of the busiest OSD", MEAN: "mean latency", P99: "99 % quantile of the latency"}
+NOTHING_GAINED = "nothing is to be gained"  # why a run was chosen whose plan is not worth its commands
 _NOTHING = 0.005  # of the max load, or of a latency: not worth a command
 
 
@@ -35,7 +36,7 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
     best = table.sort_values([after, "moved_chunks"], kind="stable").iloc[0]
     gain = 1 - best["max_over_mean"] / best["max_over_mean_before"]
     if _saved(best[before], best[after]) < _NOTHING or not best["changed_groups"]:
-        return Recommendation(_nothing(best, objective), str(best["run_id"]), "nothing is to be gained")
+        return Recommendation(_nothing(best, objective), str(best["run_id"]), NOTHING_GAINED)
     sentence = (
         f"Recommended: change {best['changed_groups']} of {count_text(best['group_count'], 'group')}; the busiest OSD "
         "then has "
@@ -63,10 +64,10 @@ def _nothing(run: pd.Series, objective: str) -> str:
             f"of roles gets below {run['lower_bound']:.3f}."
         )
     after, before = _COLUMNS[objective]
-    return (
-        f"Nothing to change: the expected {_WORDS[objective]} is {time_text(run[before])}, the best plan "
-        f"that was tried has {time_text(run[after])}."
-    )
+    others = "no plan that was tried has less"
+    if run["changed_groups"]:
+        others = f"the best plan that was tried has {time_text(run[after])}"
+    return f"Nothing to change: the expected {_WORDS[objective]} is {time_text(run[before])}, {others}."
 
 
 def _saved(before: float, after: float) -> float:

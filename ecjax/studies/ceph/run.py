@@ -82,7 +82,7 @@ def planned_of(case: Case, within: float, settings: Settings) -> Planned:
     """A plan, and the batches that bring it about.
 
     Where latencies are to be least, OSDs get work by powers of their speed, from all alike to much more for fast ones,
-    and the plan with the least estimate is taken.
+    and the plan with the least estimate is taken, or none where none is less than it is now.
     """
     if settings.objective == LOAD or settings.service is None:
         return _planned(case, within, settings)
@@ -93,7 +93,10 @@ def planned_of(case: Case, within: float, settings: Settings) -> Planned:
         _planned(case._replace(demand=case.demand._replace(speed=speed)), within, settings)
         for speed in speeds
     ]
+    plan = shortened(case.cluster, case.demand, plans[0].plan, ())
+    plans, speeds = [Planned(plan, [], plans[0].latencies[:1]), *plans], [speeds[0], *speeds]
     quantity = 0 if settings.objective == MEAN else 1
+    # of equal ones the first, which changes nothing
     best = int(np.argmin([planned.latencies[-1][quantity] for planned in plans]))
     return _as_loads(case, plans[best], speeds[best])
 

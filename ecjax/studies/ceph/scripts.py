@@ -11,10 +11,11 @@ import pandas as pd
 from ecjax.errors import UserError
 from ecjax.rados.commands import preparing
 from ecjax.rados.verify import Expected
+from ecjax.studies.ceph.recommend import NOTHING_GAINED
 from ecjax.studies.ceph.stored import rows_of
 from ecjax.tables.checksums import CHECKSUMS, checksums
 from ecjax.tables.folder import location, make_folder, publishing, write_errors
-from ecjax.tables.recommendation import read_recommendation
+from ecjax.tables.recommendation import Recommendation, read_recommendation
 from ecjax.tables.results import read_results
 from ecjax.units import bytes_text, count_text
 
@@ -28,6 +29,7 @@ class Scripts(NamedTuple):
     run_id: str
     expected: Expected
     batches: tuple[tuple[list[str], dict[str, tuple[int, ...]]], ...]  # commands, sets afterwards
+    nothing_gained: bool  # whether the command that made it said that nothing is to be changed; not of a run by name
 
 
 def write_scripts(out: str, run: pd.Series) -> Path | None:
@@ -116,7 +118,8 @@ def read_scripts(out: str, run_id: str | None) -> Scripts:
         raise UserError(
             f"verify={out}: found results of another job; allowed: a folder that ecjax ceph wrote"
         )
-    chosen = _run_id(path, runs, run_id)
+    recommended = read_recommendation(path) if run_id is None else None
+    chosen = run_id or _run_id(path, runs, recommended)
     rows = runs[runs["run_id"] == chosen]
     if rows.empty:
         raise UserError(
@@ -140,15 +143,15 @@ def read_scripts(out: str, run_id: str | None) -> Scripts:
         )
         for _, rows in (commands.groupby("batch") if len(commands) else ())
     )
-    return Scripts(chosen, Expected(str(rows.iloc[0]["fsid"]), before, after), batches)
+    nothing_gained = (
+        recommended is not None and recommended.run_id == chosen and recommended.among == NOTHING_GAINED
+    )
+    return Scripts(chosen, Expected(str(rows.iloc[0]["fsid"]), before, after), batches, nothing_gained)
 
 
-def _run_id(path: Path, runs: pd.DataFrame, run_id: str | None) -> str:
-    if run_id is not None:
-        return run_id
+def _run_id(path: Path, runs: pd.DataFrame, recommended: Recommendation | None) -> str:
     if len(runs) == 1:
         return str(runs["run_id"].iloc[0])
-    recommended = read_recommendation(path)
     if recommended is None or recommended.run_id is None:
         raise UserError(f"verify={path}: found {len(runs)} runs; allowed: plan_run= one of them")
     return recommended.run_id

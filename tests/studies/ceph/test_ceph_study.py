@@ -13,11 +13,19 @@ from ceph_dumps import made, write
 
 import ecjax
 from ecjax.cli import main
+from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.rados import live
+from ecjax.rados.batches import Limits
 from ecjax.rados.commands import PREPARE
 from ecjax.rados.crush import rule_domains
 from ecjax.rados.monitor import Map, applied
+from ecjax.rados.plan import role_load
 from ecjax.rados.records import Entries
+from ecjax.studies.ceph import recommend
+from ecjax.studies.ceph.inputs import read_case
+from ecjax.studies.ceph.latencies import least_latency, read_probabilities, service_of
+from ecjax.studies.ceph.options import CephOptions
+from ecjax.studies.ceph.run import Settings, planned_of
 from ecjax.tables.results import read_results
 
 WITHIN = "within=0.12"
@@ -221,6 +229,40 @@ def test_apply_stops_where_a_command_vanishes(place, cluster, capsys):
     assert later and not any(f" {group} " in f"{line} " for group in later for line in cluster.lines)
 
 
+def test_a_plan_that_is_not_worth_it_is_not_applied_unless_it_is_named(
+    place, cluster, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(recommend, "_NOTHING", 0.9)  # the plan saves less
+    out = tmp_path / "out"
+    words = ["ceph", str(place / "dumps"), WITHIN, f"out={out}", "figures=[]"]
+    assert main([*words, "apply=true"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Nothing to change" in said and "Nothing was applied" in said and cluster.lines == []
+    run = read_results(out, "runs").iloc[0]
+    assert run["batch_count"] > 0
+    assert main(["ceph", f"verify={out}", "apply=true"]) == 0 and cluster.lines == []
+    assert main(["ceph", f"verify={out}", f"plan_run={run['run_id']}", "apply=true"]) == 0
+    assert "are in force, read back" in capsys.readouterr().out and len(cluster.lines) > run["batch_count"]
+
+
+@pytest.mark.parametrize("changed_s", [0.02, 0.005])
+def test_a_plan_with_longer_latencies_than_now_is_none(place, monkeypatch, changed_s):
+    options = CephOptions(dumps=str(place / "dumps"), service_s=0.01)
+    case = read_case(options)
+    now = read_probabilities(case.cluster, case.cluster.groups.osd)
+
+    def told(_case, _service, takes):
+        return PlanEstimate(0.01 if np.array_equal(takes, now) else changed_s, 0.1)
+
+    monkeypatch.setattr("ecjax.studies.ceph.run.estimate", told)
+    settings = Settings(Limits(0.05, np.inf), None, service_of(case, options), [], "mean")
+    planned = planned_of(case, 0.12, settings)
+    assert planned.latencies[-1].mean == min(0.01, changed_s)
+    assert bool(planned.plan.sets) == bool(planned.batches) == (changed_s < 0.01)
+    np.testing.assert_allclose(planned.plan.before, role_load(case.cluster, case.demand, {}))
+    np.testing.assert_allclose(planned.plan.after, role_load(case.cluster, case.demand, planned.plan.sets))
+
+
 @pytest.mark.parametrize(
     ("health", "line"),
     [
@@ -312,10 +354,6 @@ def test_the_least_latency_is_not_always_an_even_load(place):
 
 
 def test_no_plan_is_faster_than_the_fastest_osds_without_waiting(tmp_path):
-    from ecjax.studies.ceph.inputs import read_case
-    from ecjax.studies.ceph.latencies import least_latency, service_of
-    from ecjax.studies.ceph.options import CephOptions
-
     dumps = write(tmp_path / "dumps", made(hosts=4, per_host=1, pools=((2, 1, 6),)))
     options = CephOptions(dumps=str(dumps), service_s=0.01, speeds={"hdd": 1.0, "osd.2": 0.2})
     case = read_case(options)
