@@ -11,9 +11,15 @@ from ecjax.rados.records import Cluster, is_read
 from ecjax.studies.spine.batches import Rows
 
 
-def ratio(load: np.ndarray) -> float:
-    """Load of the busiest OSD / mean load; 1 where there is none."""
-    mean = float(load.mean())
+def ratio(load: np.ndarray, mean: float | None = None) -> float:
+    """Load of the busiest OSD / mean load; 1 where there is none.
+
+    Args:
+        load: (m,) relative to speed.
+        mean: that counts; default: of these loads. Where load goes to faster OSDs their mean falls, so that loads
+            before and after are compared by one of them.
+    """
+    mean = float(load.mean()) if mean is None else mean
     return float(load.max()) / mean if mean > 0 else 1.0
 
 
@@ -50,7 +56,8 @@ def command_rows(batches: Sequence[Batch]) -> Rows:
 def batch_rows(plan: Plan, batches: Sequence[Batch]) -> Rows:
     """A row for the cluster as it is, and one per batch."""
     nothing = {"changed_groups": 0, "moved_chunks": 0, "moved_bytes": 0.0, "misplaced_share": 0.0}
-    rows: Rows = [{"batch": 0, **nothing, "max_over_mean": ratio(plan.before)}]
+    mean = float(plan.before.mean())
+    rows: Rows = [{"batch": 0, **nothing, "max_over_mean": ratio(plan.before, mean)}]
     for number, batch in enumerate(batches, 1):
         rows.append(
             {
@@ -59,7 +66,7 @@ def batch_rows(plan: Plan, batches: Sequence[Batch]) -> Rows:
                 "moved_chunks": batch.shards,
                 "moved_bytes": batch.bytes,
                 "misplaced_share": batch.misplaced,
-                "max_over_mean": ratio(batch.load),
+                "max_over_mean": ratio(batch.load, mean),
             }
         )
     return rows

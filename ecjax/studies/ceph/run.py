@@ -137,9 +137,8 @@ def _latencies(case: Case, batches: list[Batch], service: Service | None) -> lis
 def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, Any]:
     """What of a plan has columns in ``runs``."""
     plan, roles, cluster, service = planned.plan, planned.plan.roles, case.cluster, settings.service
-    before, after = ratio(plan.before), ratio(plan.after)
-    # roles move load between OSDs of different speed: the bound is of the load, relative to the mean by the plan
-    mean = float(plan.after.mean())
+    mean = float(plan.before.mean())
+    before, after = ratio(plan.before, mean), ratio(plan.after, mean)
     bound = roles.bound / mean if mean > 0 else 1.0
     commands = sum(len(change.commands) for batch in planned.batches for change in batch.changes)
     columns = {

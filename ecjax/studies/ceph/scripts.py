@@ -76,7 +76,7 @@ def _about(batch: pd.Series, run: pd.Series) -> str:
         f"batch {batch['batch']}: {count_text(batch['changed_groups'], 'group')}, "
         f"{count_text(batch['moved_chunks'], 'shard')}, "
         f"{bytes_text(batch['moved_bytes'])}, {batch['misplaced_share']:.1%} of the shards of a pool at most",
-        f"busiest OSD afterwards: {batch['max_over_mean']:.3f} times the mean load",
+        f"busiest OSD afterwards: {batch['max_over_mean']:.3f} times the mean load before all batches",
     ]
     if pd.notna(batch["estimated_mean_s"]):
         lines.append(

@@ -9,7 +9,7 @@ import shutil
 
 import numpy as np
 import pytest
-from ceph_dumps import made, write
+from ceph_dumps import SECONDS, made, write
 
 import ecjax
 from ecjax.cli import main
@@ -333,6 +333,31 @@ def test_what_if_and_moves(place, capsys):
         < table.loc[("code:e22:3+1", "before"), "max_over_mean"]
     )
     assert "what if" in capsys.readouterr().out
+
+
+def test_loads_before_and_after_are_relative_to_one_mean(tmp_path, capsys):
+    """Loads 10 and 10 of speed 1 and 40 of speed 8, evenly 6, 6 and 48: the busiest OSD has 10, then 6."""
+    parts = made(hosts=3, per_host=1, pools=((1, 2, 5),))
+    parts["crush"]["devices"][2]["class"] = "ssd"
+    reads = [(0, 6), (0, 4), (1, 6), (1, 4), (2, 40)]
+    for later, dump in enumerate(parts["groups"]):
+        for each, (first, rate) in zip(dump["pg_map"]["pg_stats"], reads, strict=True):
+            each["up"] = each["acting"] = [first, *({0, 1, 2} - {first})]
+            each["stat_sum"]["num_read"] = int(rate * SECONDS) * later
+    dumps, out = write(tmp_path / "dumps", parts), tmp_path / "out"
+    words = ["speeds={hdd: 1, ssd: 8}", "within=0", "max_misplaced=1", "figures=[]", f"out={out}"]
+    assert main(["ceph", str(dumps), *words]) == 0
+    table, mean = read_results(out, "runs").iloc[0], 25 / 3
+    assert table["max_over_mean_before"] == pytest.approx(10 / mean)
+    assert table["max_over_mean"] == pytest.approx(6 / mean) == pytest.approx(table["lower_bound"])
+    assert table["gap"] == pytest.approx(0.0, abs=1e-9)
+    osds = read_results(out, "osds").set_index("osd")
+    np.testing.assert_allclose(osds["load_before"], np.array([10, 10, 5]) / mean)
+    np.testing.assert_allclose(osds["load"], np.array([6, 6, 6]) / mean)
+    batches = read_results(out, "batches")["max_over_mean"]
+    np.testing.assert_allclose(batches.iloc[[0, -1]], [10 / mean, 6 / mean])
+    # 10 / 6 times the reads until the busiest OSD has as much to do as now
+    assert "serves 67 % more reads" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow
