@@ -60,14 +60,16 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
 def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndarray]:
     """The groups whose roles may change, and their places; all others are load that stays.
 
-    A group may change that is clean, of a pool without ``fast_read``, has all of its OSDs up, in and of a weight, and
-    keeps its pool's rule (of others the monitor would drop every entry), and none of its OSDs is too full for backfill.
+    A group may change that is clean, of a pool without ``fast_read`` and with a rule that is understood, has all of its
+    OSDs up, in and of a weight, and keeps its pool's rule (of others the monitor would drop every entry), and none of
+    its OSDs is too full for backfill.
     """
     groups = cluster.groups
     read = is_read(cluster)
     fast = np.array([pool.fast_read for pool in cluster.pools])[groups.pool]
+    bound = np.array(cluster.positions_bound)[groups.pool]
     able = cluster.usable[groups.osd] & (groups.osd >= 0)
-    free = groups.movable & ~fast & np.logical_and.reduceat(able, groups.first[:-1])
+    free = groups.movable & ~fast & ~bound & np.logical_and.reduceat(able, groups.first[:-1])
     free &= ~np.isin(groups.ids, list(breaking(cluster)))
     free &= np.logical_and.reduceat(cluster.room[groups.osd] > 0, groups.first[:-1])
     count = np.diff(groups.first)

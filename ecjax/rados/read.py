@@ -93,7 +93,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         classes,
         hosts,
         tuple(pools),
-        _domains(dumps, pools, notes),
+        *_domains(dumps, pools, notes),
         groups,
         entries,
         raw,
@@ -257,20 +257,25 @@ def _listed_weight(dumps: Dumps, osd: Mapping[str, Any]) -> float:
     return reweight
 
 
-def _domains(dumps: Dumps, pools: Sequence[Pool], notes: list[str]) -> tuple[Domains | None, ...]:
+def _domains(
+    dumps: Dumps, pools: Sequence[Pool], notes: list[str]
+) -> tuple[tuple[Domains | None, ...], tuple[bool, ...]]:
+    """What the rules of the pools demand, where that is known, and whether it may be that positions are bound."""
     if dumps.crush is None:
         notes.append("no crush dump: shards stay on their OSDs (roles_only)")
-        return (None,) * len(pools)
+        return (None,) * len(pools), (False,) * len(pools)
+    rules = {each["rule_id"] for each in dumps.crush["rules"]}
     listed: list[Domains | None] = []
     for pool in pools:
         try:
             listed.append(rule_domains(dumps.crush, pool.rule))
         except UnknownStep as error:
-            notes.append(
-                f"pool {pool.name}: its CRUSH rule is not understood ({error}): its shards stay on their OSDs"
-            )
+            # of a rule with several take ... emit the monitor asks that positions stay below their own root
+            stays = "planned around, not changed" if pool.rule in rules else "its shards stay on their OSDs"
+            notes.append(f"pool {pool.name}: its CRUSH rule is not understood ({error}): {stays}")
             listed.append(None)
-    return tuple(listed)
+    bound = [each is None and pool.rule in rules for each, pool in zip(listed, pools, strict=True)]
+    return tuple(listed), tuple(bound)
 
 
 def targets(cluster: Cluster, pool: int) -> np.ndarray:

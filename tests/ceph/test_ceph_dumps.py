@@ -234,6 +234,40 @@ def test_rules_that_are_not_understood_say_why(tmp_path):
     assert any(each.endswith(note) for each in cluster_of(tmp_path, parts).notes)
 
 
+def test_rules_of_several_roots_are_planned_around(tmp_path):
+    """Positions 0 to 3 are below one root and 4 and 5 below another: the monitor drops a swap between them."""
+    parts = made(hosts=6, pools=((4, 2, 16), (2, 2, 16)))
+    for name, number, hosts in (("dc1", -90, range(4)), ("dc2", -91, range(4, 6))):
+        items = [{"id": -2 - host, "weight": 131072, "pos": 0} for host in hosts]
+        parts["crush"]["buckets"].append(
+            {"id": number, "name": name, "type_name": "datacenter", "items": items}
+        )
+    steps = [
+        step
+        for root, count in ((-90, 4), (-91, 2))
+        for step in (
+            {"op": "take", "item": root},
+            {"op": "chooseleaf_indep", "num": count, "type": "host"},
+            {"op": "emit"},
+        )
+    ]
+    parts["crush"]["rules"].append({"rule_id": 2, "rule_name": "two", "steps": steps})
+    parts["osd"]["pools"][0]["crush_rule"] = 2
+    for dump in parts["groups"]:
+        for each in dump["pg_map"]["pg_stats"][:16]:
+            each["up"] = each["acting"] = sorted(each["up"])
+    cluster = cluster_of(tmp_path, parts)
+    assert cluster.domains[0] is None and cluster.positions_bound == (True, False)
+    note = "pool e42: its CRUSH rule is not understood (step take after emit): planned around, not changed"
+    assert note in cluster.notes
+    for tolerance in (None, 2):
+        plan = plan_of(cluster, demand_of(cluster, np.ones(12), primary=0.5), 0.01, tolerance)
+        assert plan.sets and all(name.startswith("2.") for name in plan.sets)
+    alone = cluster_of(tmp_path / "alone", parts, pools=("e42",))
+    plan = plan_of(alone, demand_of(alone, np.ones(12)), 0.01)
+    assert not plan.sets and plan.after.max() == plan.before.max() == plan.roles.bound
+
+
 def test_numbers_may_be_text(tmp_path):
     parts = made()
     pool = parts["osd"]["pools"][0]
