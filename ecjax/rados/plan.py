@@ -24,6 +24,7 @@ class Demand(NamedTuple):
     speed: np.ndarray  # (m,) relative to each other
     base: np.ndarray  # (m,) load that no plan changes
     primary: float = 0.0  # extra work of position 0, in shard reads
+    unit: str = READS  # READS or BYTES, of work and base
 
 
 class Plan(NamedTuple):
@@ -49,12 +50,16 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
     groups = cluster.groups
     size = np.ones(len(groups.ids))
     if unit == BYTES:
-        known = np.isfinite(groups.read_bytes)
-        mean = groups.read_bytes[known].mean() if known.any() else 1.0
-        size = np.where(known, groups.read_bytes, mean)
+        size = np.where(np.isfinite(groups.read_bytes), groups.read_bytes, mean_read_bytes(cluster) or 1.0)
     work = groups.rate * size
     base = cluster.background_bytes if unit == BYTES else cluster.background
-    return Demand(work, speed, base, primary)
+    return Demand(work, speed, base, primary, unit)
+
+
+def mean_read_bytes(cluster: Cluster) -> float | None:
+    """Bytes that a shard read asks for, mean of the groups that are read; None where it is not known."""
+    known = cluster.groups.read_bytes[np.isfinite(cluster.groups.read_bytes)]
+    return float(known.mean()) if len(known) else None
 
 
 def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.rados.batches import Batch
 from ecjax.rados.crush import broken, has_room
-from ecjax.rados.plan import Plan, plan_of, with_sets
+from ecjax.rados.plan import BYTES, READS, Plan, mean_read_bytes, plan_of, with_sets
 from ecjax.rados.records import Cluster, Domains, shard_bytes
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate
@@ -32,7 +32,7 @@ class Reads(NamedTuple):
     case: Case
     served: Served
     slower: np.ndarray  # (m,) factor of the times
-    extra: np.ndarray  # (m,) shard reads/s besides
+    extra: np.ndarray  # (m,) shard reads/s besides, of the mean size
     up: np.ndarray  # (m,) bool
     note: str | None = None
     all_answer: bool = True  # whether a read waits for all that it takes
@@ -85,7 +85,8 @@ def _row(reads: Reads, usual: float, service: Service | None) -> dict[str, float
     case, rate = reads.case, reads.case.cluster.groups.rate
     demand, served = case.demand, reads.served
     work = np.where(served.lost, 0.0, demand.work)
-    load = demand.base + reads.extra + work @ (served.takes + demand.primary * served.leads)
+    each = 1.0 if demand.unit == READS else mean_read_bytes(case.cluster) or 0.0
+    load = demand.base + each * reads.extra + work @ (served.takes + demand.primary * served.leads)
     load *= reads.slower / demand.speed
     row: dict[str, float | str | None] = {
         "max_over_mean": ratio(load[reads.up]),
@@ -214,10 +215,14 @@ def _coded(usual: Reads, pool: int, code: tuple[int, int], placement: str, withi
             first=np.concatenate([[0], np.cumsum([len(each) for each in sets])]).astype(np.int64),
         ),
     )
-    changed = case._replace(cluster=other)
+    demand = case.demand
+    if demand.unit == BYTES:
+        # a shard of an object has 1/k of it
+        demand = demand._replace(work=np.where(groups.pool == pool, demand.work * old.k / k, demand.work))
+    changed = case._replace(cluster=other, demand=demand)
     osd = other.groups.osd
     if placement == PLAN:
-        osd = with_sets(other, plan_of(other, case.demand, within).sets)
+        osd = with_sets(other, plan_of(other, demand, within).sets)
     served = _served(other, osd, np.ones(len(cluster.osds), bool))
     note = "code: sets are drawn by weight under the rule; a shard read takes as long as now, whatever k is"
     return usual._replace(case=changed, served=served, note=note)
@@ -248,8 +253,8 @@ def _moving(usual: Reads, batches: list[Batch], bytes_per_s: float) -> Reads:
     """The largest batch under way: k old shards are read for every one that is written."""
     cluster = usual.case.cluster
     extra = np.zeros(len(cluster.osds))
-    size = cluster.groups.read_bytes[np.isfinite(cluster.groups.read_bytes)]
-    if not batches or not len(size):
+    size = mean_read_bytes(cluster)
+    if not batches or not size:
         return usual._replace(note="backfill: nothing moves, or sizes of reads are not known")
     batch = max(batches, key=lambda each: each.bytes)
     place_of = {name: place for place, name in enumerate(cluster.groups.ids)}
@@ -262,7 +267,7 @@ def _moving(usual: Reads, batches: list[Batch], bytes_per_s: float) -> Reads:
                 taker = int(np.searchsorted(cluster.osds, after))
                 total[taker] += shard_bytes(cluster, place)
                 parts.append((place, taker, shard_bytes(cluster, place)))
-    rate = bytes_per_s / float(size.mean())
+    rate = bytes_per_s / size
     for place, taker, amount in parts:
         share = rate * amount / max(total[taker], 1.0)
         extra += share * usual.served.takes[place]

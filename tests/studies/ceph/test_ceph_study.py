@@ -360,6 +360,27 @@ def test_loads_before_and_after_are_relative_to_one_mean(tmp_path, capsys):
     assert "serves 67 % more reads" in " ".join(capsys.readouterr().out.split())
 
 
+def test_what_if_counts_bytes_where_loads_are_bytes(tmp_path):
+    """All shard reads have the same size: loads in bytes are those in reads times that size, relatively the same."""
+    dumps = write(tmp_path / "dumps", made(hosts=6, pools=((2, 2, 24),)))
+    tables = {}
+    for load in ("reads", "bytes"):
+        words = [WITHIN, "what_if=[osd.3,backfill:1e7,code:e22:4+2]", "figures=[]", f"out={tmp_path / load}"]
+        assert main(["ceph", str(dumps), f"load={load}", *words]) == 0
+        tables[load] = read_results(tmp_path / load, "scenarios").set_index(["scenario", "placement"])
+    reads, size = tables["reads"], tables["bytes"]
+    usual = read_results(tmp_path / "bytes", "runs")["max_over_mean_before"].iloc[0]
+    for name in ("osd.3", "backfill:1e7"):
+        for column in ("max_over_mean", "load_ratio"):
+            np.testing.assert_allclose(size.loc[name, column], reads.loc[name, column], rtol=1e-9)
+    assert reads.loc[("backfill:1e7", "before"), "load_ratio"] > 1.05
+    # of 4+2 twice as many shards are read as of 2+2, of half the size: mean loads are twice those of now, and those of now
+    code = ("code:e22:4+2", "before")
+    for table, times in ((reads, 2), (size, 1)):
+        mean = table.loc[code, "load_ratio"] / table.loc[code, "max_over_mean"]
+        assert mean == pytest.approx(times / usual)
+
+
 @pytest.mark.slow
 def test_the_least_latency_is_not_always_an_even_load(place):
     words = [
