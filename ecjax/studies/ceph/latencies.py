@@ -42,6 +42,15 @@ class Service(NamedTuple):
 
 def service_of(case: Case, options: CephOptions) -> Service | None:
     """Service times by the options, else by the dumps; None where neither says anything."""
+    service = _known(case, options)
+    fast = [pool.name for pool in case.cluster.pools if pool.fast_read]
+    if service is None or not fast:
+        return service
+    note = f"pools {', '.join(fast)}: latencies of their reads, the first k of n with fast_read, are not estimated"
+    return service._replace(notes=(*service.notes, note))
+
+
+def _known(case: Case, options: CephOptions) -> Service | None:
     speed = case.demand.speed
     if options.service_s is not None:
         return _named(options.service_s / speed, options.service_cv, "service_s", ())
@@ -92,8 +101,10 @@ def estimate(
     probabilities: np.ndarray,
     slower: np.ndarray | None = None,
     extra: np.ndarray | None = None,
-) -> PlanEstimate:
+) -> PlanEstimate | None:
     """Expected latency of client reads; a read ends with the last of its shards.
+
+    Reads of pools with ``fast_read`` end with the k-th of n: they are not estimated, and are work beside the others.
 
     Args:
         case: rates of its groups count, and other reads of its OSDs.
@@ -101,12 +112,19 @@ def estimate(
         probabilities: (G, m) 1 where a read of the group takes a shard.
         slower: (m,) factor of the times; default: 1.
         extra: (m,) shard reads/s besides; default: none.
+
+    Returns:
+        None where there are no reads to be estimated.
     """
     groups = case.cluster.groups
     slower = np.ones(probabilities.shape[1]) if slower is None else slower
     other = case.cluster.background + (0.0 if extra is None else extra)
     powers = np.arange(1, 4)[:, None]
-    served = np.flatnonzero((probabilities.sum(axis=1) > 0) & (groups.rate > 0))
+    estimated = is_estimated(case.cluster)
+    other = other + groups.rate[~estimated] @ probabilities[~estimated]
+    served = np.flatnonzero(estimated & (probabilities.sum(axis=1) > 0))
+    if not len(served):
+        return None
     kinds = Kinds(
         probabilities[served],
         groups.rate[served],
@@ -116,7 +134,13 @@ def estimate(
     return kinds_estimate(kinds, service.law(slower), beside=other * service.moments * slower**powers)
 
 
-def least_latency(case: Case, service: Service, roles_only: bool) -> PlanEstimate:
+def is_estimated(cluster: Cluster) -> np.ndarray:
+    """(G,) bool: groups of whose reads latencies are estimated: those that are read, of pools without ``fast_read``."""
+    fast = np.array([pool.fast_read for pool in cluster.pools])[cluster.groups.pool]
+    return (cluster.groups.rate > 0) & ~fast
+
+
+def least_latency(case: Case, service: Service, roles_only: bool) -> PlanEstimate | None:
     """What no plan is faster than: every read takes the k fastest OSDs that it could, and never waits.
 
     Pr(a read ends by t) is at most the product of the k largest Pr(X_j <= t) of its candidates, as shards are served
@@ -126,6 +150,9 @@ def least_latency(case: Case, service: Service, roles_only: bool) -> PlanEstimat
         case: rates of its groups count.
         service: times at its OSDs.
         roles_only: whether a group's candidates are its own OSDs; else all that are usable.
+
+    Returns:
+        None where there are no reads to be estimated.
     """
     cluster, groups = case.cluster, case.cluster.groups
     times = np.unique(np.quantile(service.unit_values * service.scale[:, None], _LEVELS))
@@ -139,7 +166,10 @@ def least_latency(case: Case, service: Service, roles_only: bool) -> PlanEstimat
         axis=1,
     )  # (T, m)
     by_end, read = np.zeros(len(times)), is_read(cluster)
-    for group in np.flatnonzero(groups.rate > 0).tolist():
+    estimated = is_estimated(cluster)
+    if not estimated.any():
+        return None
+    for group in np.flatnonzero(estimated).tolist():
         inside = slice(groups.first[group], groups.first[group + 1])
         osd, k = groups.osd[inside], cluster.pools[int(groups.pool[group])].k
         if not groups.movable[group]:
@@ -148,7 +178,7 @@ def least_latency(case: Case, service: Service, roles_only: bool) -> PlanEstimat
             osd = np.flatnonzero(cluster.usable)
         fastest = np.sort(ends[:, osd[osd >= 0]], axis=1)[:, -k:]
         by_end += groups.rate[group] * fastest.prod(axis=1)
-    by_end /= groups.rate.sum()
+    by_end /= groups.rate[estimated].sum()
     mean = float((np.diff(times, prepend=0.0) * (1 - by_end)).sum())
     later = np.flatnonzero(by_end < _QUANTILE)
     return PlanEstimate(mean, float(times[later[-1]]) if len(later) else 0.0)

@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A plan and its batches, and latencies (mean, p99) as it is and after each batch; none where not known."""
+    """A plan and its batches, and latencies as it is and after each batch; none where they are not known."""
 
     plan: Plan
     batches: list[Batch]
@@ -130,7 +130,9 @@ def _latencies(case: Case, batches: list[Batch], service: Service | None) -> lis
     for batch in (None, *batches):
         sets |= {} if batch is None else {change.group: change.after for change in batch.changes}
         takes = read_probabilities(case.cluster, with_sets(case.cluster, sets))
-        latencies.append(estimate(case, service, takes))
+        if (latency := estimate(case, service, takes)) is None:
+            return []
+        latencies.append(latency)
     return latencies
 
 
@@ -161,10 +163,11 @@ def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, An
         "notes": "\n".join((*case.notes, *(() if service is None else service.notes))),
     }
     if service is not None:
+        columns["service_source"] = service.source
+    least = None if service is None else least_latency(case, service, settings.tolerance is None)
+    if planned.latencies and least is not None:
         first, last = planned.latencies[0], planned.latencies[-1]
-        least = least_latency(case, service, settings.tolerance is None)
         columns |= {
-            "service_source": service.source,
             "estimated_mean_before_s": first.mean,
             "estimated_p99_before_s": first.p99,
             "estimated_mean_s": last.mean,

@@ -88,16 +88,21 @@ def _row(reads: Reads, usual: float, service: Service | None) -> dict[str, float
     each = 1.0 if demand.unit == READS else mean_read_bytes(case.cluster) or 0.0
     load = demand.base + each * reads.extra + work @ (served.takes + demand.primary * served.leads)
     load *= reads.slower / demand.speed
+    up = load[reads.up]
     row: dict[str, float | str | None] = {
-        "max_over_mean": ratio(load[reads.up]),
-        "load_ratio": float(load[reads.up].max()) / usual if usual > 0 else None,
+        "max_over_mean": ratio(up) if len(up) else None,
+        "load_ratio": float(up.max()) / usual if len(up) and usual > 0 else None,
+        # the first row names the columns of all
+        "estimated_mean_s": None,
+        "estimated_p99_s": None,
         "unavailable_share": float(rate[served.lost].sum() / rate.sum()),
         "note": reads.note,
     }
     if service is not None and reads.all_answer:
         takes = np.where(served.lost[:, None], 0.0, served.takes)
         found = estimate(case, service, takes, reads.slower, reads.extra)
-        row |= {"estimated_mean_s": found.mean, "estimated_p99_s": found.p99}
+        if found is not None:
+            row |= {"estimated_mean_s": found.mean, "estimated_p99_s": found.p99}
     return row
 
 

@@ -13,7 +13,7 @@ from ecjax.rados.batches import Limits
 from ecjax.studies.ceph.acting import apply_plan, collect_dumps, verify_plan
 from ecjax.studies.ceph.figures.kinds import draw
 from ecjax.studies.ceph.inputs import Case, read_case
-from ecjax.studies.ceph.latencies import service_of
+from ecjax.studies.ceph.latencies import is_estimated, service_of
 from ecjax.studies.ceph.options import LOAD, CephOptions
 from ecjax.studies.ceph.recommend import recommend
 from ecjax.studies.ceph.run import Item, Settings, solve
@@ -67,6 +67,11 @@ def _work(options: CephOptions, engine: Engine) -> Work:
         raise UserError(
             f"objective={options.objective}: found no service times; allowed: with service_s=, or complete "
             "dump_historic_ops among the dumps"
+        )
+    if options.objective != LOAD and not is_estimated(cluster).any():
+        raise UserError(
+            f"objective={options.objective}: found reads with fast_read only, whose latencies are not estimated; "
+            f"allowed: {LOAD}"
         )
     settings = Settings(
         Limits(options.max_misplaced, options.max_bytes or float("inf")),

@@ -23,7 +23,7 @@ from ecjax.rados.plan import role_load
 from ecjax.rados.records import Entries
 from ecjax.studies.ceph import recommend
 from ecjax.studies.ceph.inputs import read_case
-from ecjax.studies.ceph.latencies import least_latency, read_probabilities, service_of
+from ecjax.studies.ceph.latencies import estimate, least_latency, read_probabilities, service_of
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.run import Settings, planned_of
 from ecjax.tables.results import read_results
@@ -379,6 +379,48 @@ def test_what_if_counts_bytes_where_loads_are_bytes(tmp_path):
     for table, times in ((reads, 2), (size, 1)):
         mean = table.loc[code, "load_ratio"] / table.loc[code, "max_over_mean"]
         assert mean == pytest.approx(times / usual)
+
+
+def test_reads_of_pools_with_fast_read_are_work_beside_the_others(tmp_path, capsys):
+    parts = made(hosts=6, pools=((2, 2, 24), (3, 2, 16)))
+    parts["osd"]["pools"][1]["fast_read"] = True
+    dumps, service_s = write(tmp_path / "dumps", parts), 0.002
+    found = []
+    for pools in (None, ["e22"]):
+        options = CephOptions(dumps=str(dumps), service_s=service_s, pools=pools)
+        case = read_case(options)
+        service = service_of(case, options)
+        takes = read_probabilities(case.cluster, case.cluster.groups.osd)
+        found.append((estimate(case, service, takes), least_latency(case, service, roles_only=True)))
+        line = "pools e32-2: latencies of their reads, the first k of n with fast_read, are not estimated"
+        assert (line in service.notes) == (pools is None)
+    # a pool that is not planned reads all n shards with fast_read, too
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    words = ["pools=e32-2", "service_s=0.002", "what_if=osd.3", "figures=[]", f"out={tmp_path / 'out'}"]
+    assert main(["ceph", str(dumps), *words, "objective=mean"]) == 2
+    assert "objective=mean: found reads with fast_read only" in " ".join(capsys.readouterr().err.split())
+    assert main(["ceph", str(dumps), *words]) == 0
+    for dataset in ("runs", "batches", "scenarios"):
+        assert read_results(tmp_path / "out", dataset)["estimated_mean_s"].isna().all()
+
+
+def test_what_takes_every_osd_down_serves_nothing(tmp_path):
+    """One host with all OSDs; of these every group of 3+1 can spare one."""
+    parts = made(hosts=4, per_host=1, pools=((3, 1, 8),))
+    names = parts["crush"]["buckets"]
+    parts["crush"]["buckets"] = [names[0] | {"items": [{"id": -2, "weight": 262144, "pos": 0}]}]
+    parts["crush"]["buckets"].append(
+        names[1] | {"items": [{"id": osd, "weight": 65536, "pos": osd} for osd in range(4)]}
+    )
+    parts["crush"]["rules"][0]["steps"][2]["type"] = "osd"
+    dumps, out = write(tmp_path / "dumps", parts), tmp_path / "out"
+    words = ["service_s=0.002", "what_if=[host:h0,osd.1]", "figures=[]", f"out={out}"]
+    assert main(["ceph", str(dumps), *words]) == 0
+    table = read_results(out, "scenarios").set_index(["scenario", "placement"])
+    gone = table.loc["host:h0"]
+    assert (gone["unavailable_share"] == 1).all()
+    assert gone[["max_over_mean", "load_ratio", "estimated_mean_s", "estimated_p99_s"]].isna().all(axis=None)
+    assert (table.loc["osd.1", "unavailable_share"] == 0).all() and table.loc["osd.1"].notna().all(axis=None)
 
 
 @pytest.mark.slow
