@@ -66,7 +66,7 @@ def run_compare(words: Sequence[str]) -> int:
         return 0
     rows = [_cells(*quantity) for quantity in quantities]
     if moved is not None:
-        rows.append(("chunks moved from A to B", "", str(moved[0]), "", f"{moved[0] / max(moved[1], 1):.1%}"))
+        rows.append(("chunks moved from A to B", "", str(moved[0]), "", f"{moved[0] / moved[1]:.1%}"))
     for letter, side in (("A", one), ("B", other)):
         say(OUTPUT, described(letter, side), soft_wrap=True)
     print_table(

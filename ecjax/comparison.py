@@ -177,13 +177,19 @@ def compared(one: Side, other: Side) -> list[tuple[str, float, float]]:
 
 
 def moved_chunks(one: Side, other: Side) -> tuple[int, int] | None:
-    """Chunks that the other keeps where the one has none, of files that both place, and all of those; or None."""
+    """Chunks that the other keeps where the one has none, of files that both place, and all of those.
+
+    Returns:
+        None where a placement is not known, or there are no such files.
+    """
     before, after = one.chunks(), other.chunks()
     if before is None or after is None:
         return None
     levels = [0, 1]
     placed = before.groupby(level=levels).sum().index.intersection(after.groupby(level=levels).sum().index)
     both = after[after.index.droplevel(2).isin(placed)]
+    if not both.sum():
+        return None
     moved = (both - before.reindex(both.index, fill_value=0)).clip(lower=0)
     return int(moved.sum()), int(both.sum())
 
@@ -204,7 +210,7 @@ def sentence(one: Side, other: Side) -> str:
             text += ", within what chance explains"
         parts.append(text)
     moved = moved_chunks(one, other)
-    if moved is not None and moved[1]:
+    if moved is not None:
         place = (
             f"{moved[0]} of {moved[1]} chunks where A has none" if moved[0] else "all chunks where A has them"
         )

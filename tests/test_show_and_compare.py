@@ -121,11 +121,19 @@ def test_a_run_is_named_by_its_id_by_conditions_or_by_the_recommendation(capsys,
     assert code == 2 and "2 finished optimize runs found" in err and first in err
 
 
+def test_plans_without_a_file_in_common_move_no_number_of_chunks(capsys, plans):
+    # rows of a group are of other names than those of files
+    a, b = f"{plans / 'plans'}:theta=1", str(plans / "grouped")
+    assert moved_chunks(side_of(a, None), side_of(b, None)) is None
+    code, out, _ = run(capsys, "compare", a, b)
+    assert code == 0 and "chunks" not in out
+    assert main(["compare", a, b, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["moved_chunks"] is None
+
+
 def test_chunks_of_a_group_are_those_of_its_files(plans):
     grouped = side_of(str(plans / "grouped"), None)
     assert grouped.chunks().sum() == side_of(f"{plans / 'plans'}:theta=1", None).chunks().sum() == 6
-    # its rows are of other names than those of files
-    assert moved_chunks(side_of(f"{plans / 'plans'}:theta=1", None), grouped) == (0, 0)
 
 
 def test_two_replays_beside_each_other(capsys, plans):
