@@ -113,7 +113,13 @@ def test_items_that_would_act_on_the_new_set_go_first():
 
 @pytest.mark.parametrize(
     ("min_client", "lines"),
-    [("", [PREPARE]), ("unknown", [PREPARE]), ("hammer", [PREPARE]), ("jewel", [PREPARE]), ("kraken", [PREPARE])]
+    [
+        ("", [PREPARE]),
+        ("unknown", [PREPARE]),
+        ("hammer", [PREPARE]),
+        ("jewel", [PREPARE]),
+        ("kraken", [PREPARE]),
+    ]
     + [(release, []) for release in ("luminous", "mimic", "nautilus", "octopus", "pacific", "quincy", "reef")]
     + [(release, []) for release in ("squid", "tentacle", "umbrella")],
 )

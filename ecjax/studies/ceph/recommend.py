@@ -40,7 +40,7 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
     sentence = (
         f"Recommended: change {best['changed_groups']} of {count_text(best['group_count'], 'group')}; the busiest OSD "
         "then has "
-        f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the mean load of now "
+        f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the present mean load "
         f"(least possible {best['lower_bound']:.3f})"
     )
     if gain > 0:

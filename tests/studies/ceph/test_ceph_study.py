@@ -374,7 +374,7 @@ def test_what_if_counts_bytes_where_loads_are_bytes(tmp_path):
         for column in ("max_over_mean", "load_ratio"):
             np.testing.assert_allclose(size.loc[name, column], reads.loc[name, column], rtol=1e-9)
     assert reads.loc[("backfill:1e7", "before"), "load_ratio"] > 1.05
-    # of 4+2 twice as many shards are read as of 2+2, of half the size: mean loads are twice those of now, and those of now
+    # of 4+2 twice as many shards are read as of 2+2, of half the size: the mean load doubles, or stays
     code = ("code:e22:4+2", "before")
     for table, times in ((reads, 2), (size, 1)):
         mean = table.loc[code, "load_ratio"] / table.loc[code, "max_over_mean"]
