@@ -75,9 +75,8 @@ class Cluster(NamedTuple):
     host: tuple[str, ...]  # (m,) name of the bucket above
     pools: tuple[Pool, ...]
     domains: tuple[Domains | None, ...]  # of each pool; None: its rule is not known, or not understood
-    positions_bound: tuple[
-        bool, ...
-    ]  # of each pool: its rule is not understood, and may bind positions to buckets
+    # of each pool: whether its rule is there and not understood, so that it may bind positions to buckets
+    positions_bound: tuple[bool, ...]
     groups: Groups
     entries: Entries
     raw: Mapping[str, tuple[int, ...]]  # CRUSH's own set by group, as far as it is known

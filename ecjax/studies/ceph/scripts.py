@@ -29,9 +29,7 @@ class Scripts(NamedTuple):
     run_id: str
     expected: Expected
     batches: tuple[tuple[list[str], dict[str, tuple[int, ...]]], ...]  # commands, sets afterwards
-    nothing_gained: (
-        bool  # whether the command that made it said that nothing is to be changed; not of a run by name
-    )
+    nothing_gained: bool  # the command that made it said so, and the run was not asked for by name
 
 
 def write_scripts(out: str, run: pd.Series) -> Path | None:
