@@ -61,8 +61,9 @@ def join(address: str | None) -> Iterator[None]:
                     _temp_dir=folder,
                 )
         except (Exception, SystemExit) as error:
-            setting = "null" if address is None else address
-            raise UserError(f"engine.address={setting}: {_why(error)}") from error
+            if address is None:
+                raise UserError(f"engine=ray: {_not_started(error)}") from error
+            raise UserError(f"engine.address={address}: {_why(error)}") from error
         try:
             yield
         finally:
@@ -145,13 +146,21 @@ def _reach(setting: str, address: str | None) -> None:
             raise UserError(f"engine.address={setting}: {_why(error)}") from error
 
 
+def _not_started(error: BaseException) -> str:
+    return f"Ray did not start on this machine, which may be too busy, or full (engine=serial needs no Ray): {_text(error)[:300]}"
+
+
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 def _why(error: BaseException) -> str:
-    text, name = " ".join(str(error).split()), type(error).__name__
+    text = _text(error)
     if isinstance(error, AuthenticationError):
         return (
             "the cluster asks for its token: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token as on "
-            f"its head node ({text[:160]})"
+            f"its head node ({text[:180]})"
         )
     if isinstance(error, ConnectionError) and "any running Ray" in text:
         return "no cluster runs on this machine; start one (ray start --head), or name its host:port"
-    return f"cannot be joined, is it the port of a cluster (6379 unless told otherwise)? {name}: {text[:300]}"
+    return f"cannot be joined, is it the port of a cluster (6379 unless told otherwise)? {text[:300]}"

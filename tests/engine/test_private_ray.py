@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("ray")
 from ecjax.engine import joining  # noqa: E402
+from ecjax.errors import UserError  # noqa: E402
 
 PROGRAM = """
 import json, os, psutil, sys
@@ -89,3 +90,14 @@ def test_a_token_that_others_can_read_is_warned_of(tmp_path, monkeypatch, caplog
     with caplog.at_level(logging.WARNING, "ecjax"):
         joining._warn_of_open_token()
     assert [f"chmod 600 {path}" in message for message in caplog.messages] == [True] * warned
+
+
+def test_a_ray_that_does_not_start_is_no_wrong_address(monkeypatch):
+    def init(**_):
+        raise Exception("The current node timed out\nduring startup.")
+
+    monkeypatch.setattr(joining.ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(joining.ray, "init", init)
+    line = r"engine=ray: Ray did not start on this machine.*engine=serial.*timed out during startup\.$"
+    with pytest.raises(UserError, match=line), joining.join(None):
+        pass
