@@ -9,6 +9,7 @@ _BELOW_ONE = 0.5  # a unit is chosen from half of it on: 0.62 s reads as well as
 _MOST = 1e5  # so many of a unit are said in the next larger one
 _STEP = 1000  # from one to the next
 _MOST_PLAIN = 1e12
+_TEXT_DIGITS = 3  # that count in labels and sentences
 _DECIMALS = 4  # up to which zeros at the end of a cell are kept
 _LONG = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
@@ -43,7 +44,7 @@ class Unit(NamedTuple):
 
     def text(self, value_s: float) -> str:
         """A time as a label: in this unit, without its name."""
-        return plain(value_s / self.seconds, 3)
+        return plain(value_s / self.seconds, _TEXT_DIGITS)
 
     def interval(self, value_s: float, half_width_s: float | None) -> str:
         """A time and the half width of its interval, where it has one; empty where there is no time."""
@@ -88,11 +89,13 @@ def time_text(seconds: float) -> str:
     """A length of time in the unit that fits: ``31.2 ms``."""
     if not math.isfinite(seconds) or seconds == 0:
         return f"{seconds:g} s"
+    # the unit is that of what will be read: 0.9996 s is 1 s, not 1,000 ms
+    rounded = abs(float(format(seconds, f".{_TEXT_DIGITS}g")))
     for length, unit in _LONG:
-        if abs(seconds) >= 2 * length:
-            return f"{seconds / length:.3g} {unit}"
-    fitting = next((each for each in UNITS if abs(seconds) >= each.seconds), UNITS[-1])
-    return f"{seconds / fitting.seconds:.3g} {fitting.name}"
+        if rounded >= 2 * length:
+            return f"{plain(seconds / length, _TEXT_DIGITS)} {unit}"
+    fitting = next((each for each in UNITS if rounded >= each.seconds), UNITS[-1])
+    return f"{fitting.text(seconds)} {fitting.name}"
 
 
 def unit_seconds(name: str) -> float:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ecjax.units import SECONDS, bytes_text, count_text, fitting_unit, plain
+from ecjax.units import SECONDS, bytes_text, count_text, fitting_unit, plain, time_text
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,29 @@ def test_cells():
 )
 def test_no_powers_of_ten(value, words):
     assert plain(value, 3) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0312, "31.2 ms"),
+        (0.9996, "1 s"),
+        (0.9994, "999 ms"),
+        (999.6e-6, "1 ms"),
+        (119.4, "119 s"),
+        (119.96, "2 min"),
+        (7199.9, "2 h"),
+        (2.5 * 86400, "2.5 days"),
+        (1095 * 86400.0, "1,095 days"),
+        (3e9, "34,722 days"),
+        (-0.9996, "-1 s"),
+        (2e-9, "0.002 µs"),
+        (0.0, "0 s"),
+        (math.inf, "inf s"),
+    ],
+)
+def test_lengths_of_time_in_sentences(seconds, words):
+    assert time_text(seconds) == words
 
 
 def test_bytes_in_the_unit_that_fits():

@@ -123,8 +123,6 @@ def poisson(
     for until, weights, level in _intervals(np.asarray(rates, float), factors, bursts, rng):
         total = float(weights.sum()) * level
         if total <= 0:
-            if not np.isfinite(until):
-                return
             now = until
             continue
         if alias is None or weights is not alias_weights:
@@ -177,7 +175,10 @@ def merged(one: Iterator[Block], other: Iterator[Block], count: int) -> Iterator
 def _intervals(
     rates: np.ndarray, factors: Factors | None, bursts: Bursts | None, rng: np.random.Generator
 ) -> Iterator[tuple[float, np.ndarray, float]]:
-    """(end in s, rates (r,), level) of the intervals on which rates are constant, without end: level times rates."""
+    """(end in s, rates (r,), level) of the intervals on which rates are constant: level times rates.
+
+    They end where nothing is read from then on; bursts would begin and end for ever.
+    """
     now, burst = 0.0, False
     burst_ends = np.inf
     quiet = 1.0
@@ -195,6 +196,8 @@ def _intervals(
             current[affected] = rates[affected] * factors.factor[place]
             place += 1
             continue
+        if np.isinf(change) and not current.any():
+            return
         if burst_ends <= now and bursts is not None:
             burst = not burst
             burst_ends = now + rng.exponential(_mean_stay(bursts, burst))

@@ -22,7 +22,7 @@ from ecjax.tables.formats import user_errors
 from ecjax.tables.histogram_moments import Histogram, moment_interval
 from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 
-_SAMPLE = re.compile(r"^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{(.*)\})?\s+([^\s#]+)")
+_SAMPLE = re.compile(r'^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+([^\s#]+)')
 _LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _NS = 1e-9
 _NODE_LABELS = ("instance", "node", "device", "drive", "disk", "ceph_daemon")

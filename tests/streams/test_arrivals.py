@@ -58,6 +58,11 @@ def test_rates_that_end_for_good_end_the_arrivals():
     factors = Factors(np.array([10.0]), np.array([0.0]), [None])
     times, _ = collected(arrivals.poisson(np.array([100.0]), 10**6, 0, factors))
     assert within(len(times), 1000) and times[-1] < 10
+    # bursts come and go after the end, too; the mean of 1000 varies with how many of them come before
+    bursts = Bursts(2.0, 0.5, 0.01)
+    times, _ = collected(arrivals.poisson(np.array([100.0]), 10**6, 0, factors, bursts))
+    assert 800 < len(times) < 1200 and times[-1] < 10
+    assert list(arrivals.poisson(np.zeros(2), 5, 0, bursts=bursts)) == []
 
 
 def test_bursts_keep_the_mean_and_add_variance():

@@ -103,6 +103,18 @@ def test_prometheus_text_and_json_give_one_table(tmp_path):
         assert tables[0][MOMENTS[0]][place].as_py() == pytest.approx(times.mean())
 
 
+def test_exemplars_are_no_labels_and_no_values(tmp_path):
+    """OpenMetrics: an exemplar follows a bucket's value after "#"; labels may hold braces, quotation marks and "#"."""
+    values = np.random.default_rng(5).gamma(2, 0.01, 500)
+    plain = text_of(samples(values, path='/{id}# \\"a\\"', instance="a"))
+    (tmp_path / "plain").write_text(plain)
+    lines = [f'{line} # {{trace_id="ab"}} 0.054' if "_bucket" in line else line for line in plain.splitlines()]
+    (tmp_path / "exemplars").write_text("\n".join(lines))
+    tables = [histogram_nodes(tmp_path / name, "disk_read_seconds", 1e6) for name in ("plain", "exemplars")]
+    assert tables[0].equals(tables[1]) and tables[0]["node_id"].to_pylist() == ["a"]
+    assert tables[0][MOMENTS[0]][0].as_py() == pytest.approx(values.mean())
+
+
 def ceph_dump(values):
     """What an OSD would count: log2 buckets of 0.1 ms (in ns) by log2 buckets of 512 B."""
 

@@ -83,14 +83,15 @@ def _parse(path: Path) -> Iterator[pa.RecordBatch]:
             data = rest + data
             whole = len(data) // RECORD.itemsize
             records, rest = np.frombuffer(data, RECORD, whole), data[whole * RECORD.itemsize :]
-            yield pa.record_batch(
-                {
-                    "arrival_s": pa.array(records["time"].astype(float)),
-                    "file_id": pa.array(records["id"].astype(np.int64)),
-                    "op": pa.DictionaryArray.from_arrays(pa.array(np.zeros(whole, np.int8)), WORDS),
-                    "bytes": pa.array(records["size"].astype(float)),
-                }
-            )
+            if whole:
+                yield pa.record_batch(
+                    {
+                        "arrival_s": pa.array(records["time"].astype(float)),
+                        "file_id": pa.array(records["id"].astype(np.int64)),
+                        "op": pa.DictionaryArray.from_arrays(pa.array(np.zeros(whole, np.int8)), WORDS),
+                        "bytes": pa.array(records["size"].astype(float)),
+                    }
+                )
     if rest:
         raise UserError(
             f"{path}: found {read} bytes, which end {len(rest)} bytes into record {read // RECORD.itemsize}; allowed: "

@@ -11,6 +11,7 @@ from ecjax.errors import UserError
 from ecjax.tables.importers import FORMATS, open_trace
 from ecjax.tables.importers.access_logs import PROFILES
 from ecjax.tables.importers.oracle_general import RECORD
+from ecjax.tables.importers.trace import BATCH_ROWS
 
 EXTENT = 65536
 
@@ -384,6 +385,13 @@ def test_truncated_and_damaged_files(tmp_path):
         UserError, match="found 233 bytes, which end 17 bytes into record 9; allowed: whole records of 24"
     ):
         list(open_trace(tmp_path / "a.oracleGeneral").batches())
+    # what is left over may be all that is read at last, and all that there is
+    whole = BATCH_ROWS * RECORD.itemsize
+    for count, record in ((3, 0), (whole + 5, BATCH_ROWS)):
+        (tmp_path / "a.oracleGeneral").write_bytes(bytes(count))
+        message = f"found {count} bytes, which end {count % 24} bytes into record {record}; allowed"
+        with pytest.raises(UserError, match=message):
+            list(open_trace(tmp_path / "a.oracleGeneral").batches())
     (tmp_path / "b.oracleGeneral").write_bytes(b"")
     with pytest.raises(UserError, match="the file is empty"):
         list(open_trace(tmp_path / "b.oracleGeneral").batches())
