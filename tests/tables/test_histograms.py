@@ -108,7 +108,9 @@ def test_exemplars_are_no_labels_and_no_values(tmp_path):
     values = np.random.default_rng(5).gamma(2, 0.01, 500)
     plain = text_of(samples(values, path='/{id}# \\"a\\"', instance="a"))
     (tmp_path / "plain").write_text(plain)
-    lines = [f'{line} # {{trace_id="ab"}} 0.054' if "_bucket" in line else line for line in plain.splitlines()]
+    lines = [
+        f'{line} # {{trace_id="ab"}} 0.054' if "_bucket" in line else line for line in plain.splitlines()
+    ]
     (tmp_path / "exemplars").write_text("\n".join(lines))
     tables = [histogram_nodes(tmp_path / name, "disk_read_seconds", 1e6) for name in ("plain", "exemplars")]
     assert tables[0].equals(tables[1]) and tables[0]["node_id"].to_pylist() == ["a"]

@@ -23,6 +23,7 @@ from ecjax.tables.times import LATEST_S, clock_unit
 
 _IDS = tuple(column.name for column in REQUESTS if column.kind == ID)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_LATEST = 2**63 - 1  # that a clock can read in whole units
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
 
@@ -103,6 +104,11 @@ def _require(names: list[str], present: list[str], source: Source) -> None:
         raise UserError(
             f"{source.path}: missing columns: {', '.join(missing)}; found: {', '.join(present) or 'none'}"
         )
+    twice = [name for name in names if present.count(name) > 1]
+    if twice:
+        raise UserError(
+            f"{source.path}: columns that occur more than once: {', '.join(twice)}; allowed: each of columns= once"
+        )
 
 
 def _csv_types(source: Source, mapped: Mapped, names: list[str]) -> dict[str, pa.DataType]:
@@ -164,7 +170,15 @@ def _renamed(
             arrays["request_id"] = numbers
         scale = clocks["arrival_s"][1]
         for name, (values, own_scale) in clocks.items():
-            arrays[name] = _since(values, own_scale, origin, scale)
+            try:
+                arrays[name] = _since(values, own_scale, origin, scale)
+            except pa.ArrowInvalid:
+                raise _beyond(
+                    source,
+                    name,
+                    mapped,
+                    f"found a time more than {_LATEST} units from the first arrival; allowed: nearer",
+                ) from None
         arrays["bytes"] = _scaled(batch, "bytes", mapped, source)
         if SOJOURN_COLUMN in mapped.columns:
             arrays["finish_s"] = pc.add(arrays["arrival_s"], _scaled(batch, SOJOURN_COLUMN, mapped, source))
@@ -198,8 +212,18 @@ def _clock(batch: pa.RecordBatch, name: str, mapped: Mapped, source: str) -> tup
             raise UserError(f"columns: found {name}_scale for timestamps; allowed: no scale")
         return values.cast(pa.int64()), 1 / _PER_SECOND[kind.unit]
     if pa.types.is_integer(kind):
-        return values.cast(pa.int64()), mapped.scales.get(name, 1.0)
+        try:
+            return values.cast(pa.int64()), mapped.scales.get(name, 1.0)
+        except pa.ArrowInvalid:  # of unsigned ones
+            message = f"found {pc.max(values).as_py()}; allowed: at most {_LATEST}"
+            raise _beyond(source, name, mapped, message) from None
     return _floats(values, name, mapped, source), mapped.scales.get(name, 1.0)
+
+
+def _beyond(source: str, name: str, mapped: Mapped, message: str) -> UserError:
+    """The error for a reading of a clock that cannot be counted from the first arrival in 64 bits."""
+    column = mapped.columns[name]
+    return UserError(f"{source}, column {column} ({name}): {message}, and empty cells where there is no time")
 
 
 def _floats(values: pa.Array, name: str, mapped: Mapped, source: str) -> pa.Array:
@@ -215,7 +239,7 @@ def _floats(values: pa.Array, name: str, mapped: Mapped, source: str) -> pa.Arra
 def _since(values: pa.Array, scale: float, origin: float, origin_scale: float) -> pa.Array:
     """Seconds since the origin; subtracted as integers where both are."""
     if scale == origin_scale and isinstance(origin, int) == pa.types.is_integer(values.type):
-        difference = pc.subtract(values, pa.scalar(origin, values.type))
+        difference = pc.subtract_checked(values, pa.scalar(origin, values.type))
         return pc.multiply(difference.cast(pa.float64(), safe=False), scale)
     seconds = pc.multiply(values.cast(pa.float64(), safe=False), scale)
     return pc.subtract(seconds, float(origin) * origin_scale)

@@ -47,6 +47,46 @@ def test_times_of_different_units_share_an_origin(tmp_path):
     assert trace.provides == {"rates", "sojourn", "service"}
 
 
+@pytest.mark.parametrize(
+    ("nothing", "kind", "message"),
+    [
+        (
+            2**64 - 1,
+            pa.uint64(),
+            "found 18446744073709551615; allowed: at most 9223372036854775807, and empty",
+        ),
+        (2**63, pa.uint64(), "found 9223372036854775808; allowed: at most 9223372036854775807, and empty"),
+        # the least 64-bit integer, as NumPy has for no time: less the first arrival it would be far ahead
+        (
+            -(2**63),
+            pa.int64(),
+            "found a time more than 9223372036854775807 units from the first arrival; allowed",
+        ),
+    ],
+)
+def test_numbers_that_stand_for_no_time_are_refused(tmp_path, nothing, kind, message):
+    begin = 1_700_000_000_000_000_000
+    columns = {"t": [begin, begin + 5], "f": ["a", "b"], "b": [1, 2]}
+    options = {"arrival_s_scale": 1e-9, "finish_s": "end_ns", "finish_s_scale": 1e-9}
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(columns | {"end_ns": pa.array([begin + 1, nothing], kind)}), path)
+    with pytest.raises(UserError, match=rf"a\.parquet, column end_ns \(finish_s\): {message}"):
+        read(path, **options)
+    pq.write_table(pa.table(columns | {"end_ns": pa.array([begin + 10**9, None], kind)}), path)
+    assert read(path, **options)[1]["finish_s"].tolist() == pytest.approx([1.0, np.nan], nan_ok=True)
+
+
+def test_columns_that_occur_twice(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,f,b,b,x,x\n1,a,5,6,7,8\n")
+    with pytest.raises(
+        UserError, match=r"a\.csv: columns that occur more than once: b; allowed: each of columns= once"
+    ):
+        read(path)
+    path.write_text("t,f,b,x,x\n1,a,5,7,8\n")
+    assert read(path)[1]["bytes"].tolist() == [5]
+
+
 def test_ids_come_back_as_they_were_written(tmp_path):
     (tmp_path / "a.csv").write_text("t,f,b\n1,007,5\n2,8,5\n")
     assert read(tmp_path / "a.csv")[1]["file_id"].tolist() == ["007", "8"]
