@@ -424,6 +424,20 @@ def test_s3_lines_as_they_are_delivered(tmp_path):
     assert trace.tally.unsuccessful == 2 and sum(trace.tally.others.values()) == 8
 
 
+@pytest.mark.parametrize("name", [name for name, profile in PROFILES.items() if profile.source])
+def test_sizes_of_data_sets_are_numbers(name, tmp_path):
+    """No publisher's field list has "-" for a size, as servers write where they sent nothing."""
+    marked = 7 * 2**20 + 12345
+    accesses = [*DAY[:21], DAY[21]._replace(write=False, size=marked), *DAY[22:40]]
+    file, lines = LOGS[name]
+    for size, malformed in ((marked, 0), ("-", 1)):
+        write_log(tmp_path / file, (line.replace(str(marked), str(size)) for line in lines(accesses)))
+        extents = {"extent_bytes": 2**20} if PROFILES[name].block else {}
+        trace = open_trace(tmp_path / file, **extents)
+        rows(trace)
+        assert trace.tally.rejected == malformed
+
+
 def test_a_format_is_not_taken_for_another(tmp_path):
     file, lines = LOGS["twitter"]
     write_log(tmp_path / file, lines(DAY))

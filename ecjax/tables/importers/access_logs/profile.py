@@ -166,6 +166,11 @@ class Profile:
         return NODE in self.roles or bool(self.node)
 
     @property
+    def has_dashes(self) -> bool:
+        """Whether "-" stands for no bytes, as servers write it; data sets have numbers."""
+        return not self.source
+
+    @property
     def is_path(self) -> bool:
         """As ``paths``; so are the targets of whole requests."""
         return self.paths or REQUEST in self.roles

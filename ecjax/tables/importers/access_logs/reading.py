@@ -288,9 +288,10 @@ class LineReader:
                     known[role][bad] = np.nan  # no range: -1
                     continue
                 needed = role in self.profile.read_bytes and role not in self.profile.optional
-                # absent, or an empty cell; "-" is no bytes
-                missing = np.equal(*fields.spans[role].T) & isinstance(self.profile.shape, Text)
-                wrong.add(bad | (missing & needed), role, rows)
+                absent = np.equal(*fields.spans[role].T)  # or an empty cell
+                if not self.profile.has_dashes:
+                    bad |= np.isnan(known[role]) & ~absent
+                wrong.add(bad | (absent & needed & isinstance(self.profile.shape, Text)), role, rows)
         nothing = np.full(len(rows), np.nan)
         amounts = [nothing, nothing]
         for kind, roles in enumerate((self.profile.read_bytes, self.profile.write_bytes)):
