@@ -221,6 +221,29 @@ def test_quiet_unless_told_otherwise(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_several_files_are_one_log_as_in_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = pd.DataFrame(
+        {
+            "request_id": range(8),
+            "arrival_s": np.arange(8.0),
+            "file_id": [7, 8] * 4,
+            "op": "read",
+            "bytes": 5.0,
+        }
+    )
+    parts = [rows[:3], rows[3:]]
+    for name, part in zip(("a[1].parquet", "b.parquet"), parts, strict=True):
+        part.to_parquet(name)
+    ways = [[Path("a[1].parquet"), "b.parquet"], ("b.parquet", str(tmp_path / "a[1].parquet")), parts, [rows]]
+    for trace in ways:
+        with ecjax.analyze(trace, k=1) as results:
+            assert results.files["rate_per_s"].tolist() == pytest.approx([4 / 7, 4 / 7])
+    for trace in ([], [3]):
+        with pytest.raises(UserError, match=r"trace: found \[3?\]; allowed: a text"):
+            ecjax.analyze(trace, k=1)
+
+
 def test_a_log_in_memory_becomes_the_tables_of_a_plan():
     generator = np.random.default_rng(3)
     count = 400

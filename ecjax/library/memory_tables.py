@@ -1,14 +1,16 @@
 """Tables in memory, and results of earlier jobs, where a job takes a path."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ecjax.errors import UserError
 from ecjax.tables.folder import location
+from ecjax.tables.patterns import one_pattern
 from ecjax.tables.read import refuse_index
 from ecjax.tables.schemas import INPUTS
 
@@ -67,7 +69,9 @@ class MemoryTables:
         ``read`` are the columns that are read of a table.
         """
         if isinstance(value, list | tuple):
-            return [self._path(each, option, f"{name}-{number}", read) for number, each in enumerate(value)]
+            paths = [self._path(each, option, f"{name}-{number}", read) for number, each in enumerate(value)]
+            # several files are one log
+            return one_pattern(paths) if option == "trace" and _are_paths(paths) else paths
         if hasattr(value, "__arrow_c_stream__"):
             refuse_index(value, sorted(read), name)
             path = self._folder / f"{name}.parquet"
@@ -75,7 +79,7 @@ class MemoryTables:
             return str(path)
         if hasattr(value, "run_ids"):
             return value.out if option in _FOLDERS else _dataset(value.out, option)
-        return value
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
 
     def write(self) -> None:
         """Write the files."""
@@ -88,6 +92,10 @@ class MemoryTables:
         for path in self._tables:
             message = message.replace(str(path), path.stem)
         return message
+
+
+def _are_paths(values: list[Any]) -> TypeGuard[list[str]]:
+    return bool(values) and all(isinstance(each, str) for each in values)
 
 
 def _columns(option: str, mapping: Any) -> set[str]:

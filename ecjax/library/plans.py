@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @of_job
 def analyze(
-    trace: TableLike | None = None,
+    trace: TableLike | Sequence[TableLike] | None = None,
     *,
     format: str = "auto",
     columns: Mapping[str, Any] | None = None,
@@ -55,7 +55,7 @@ def optimize(
     nodes: TableLike | Mapping[str, Any] | None = None,
     files: TableLike | None = None,
     *,
-    trace: TableLike | None = None,
+    trace: TableLike | Sequence[TableLike] | None = None,
     format: str = "auto",
     columns: Mapping[str, Any] | None = None,
     extent_bytes: int | None = None,

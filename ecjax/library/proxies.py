@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @of_job
 def adapt(
-    trace: TableLike | None = None,
+    trace: TableLike | Sequence[TableLike] | None = None,
     *,
     format: str = "auto",
     columns: Mapping[str, Any] | None = None,
@@ -64,7 +64,7 @@ def adapt(
 
 @of_job
 def cache(
-    trace: TableLike | None = None,
+    trace: TableLike | Sequence[TableLike] | None = None,
     *,
     format: str = "auto",
     columns: Mapping[str, Any] | None = None,

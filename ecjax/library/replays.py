@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def replay(
     plan: TableLike | None = None,
     *,
-    trace: TableLike | None = None,
+    trace: TableLike | Sequence[TableLike] | None = None,
     format: str = "auto",
     columns: Mapping[str, Any] | None = None,
     extent_bytes: int | None = None,
@@ -74,7 +74,7 @@ def replay(
 
 @of_job
 def schedule(
-    trace: TableLike | None = None,
+    trace: TableLike | Sequence[TableLike] | None = None,
     *,
     format: str = "auto",
     columns: Mapping[str, Any] | None = None,

@@ -53,9 +53,13 @@ def log_location(address: str | Path | RemotePath) -> Path:
 
 def as_option(name: str, words: Sequence[str]) -> str:
     """The option that names the logs of some words of a command, quoted for Hydra."""
-    text = words[0] if len(words) == 1 else _joined(words)
-    escaped = text.replace("'", "\\'")
+    escaped = one_pattern(words).replace("'", "\\'")
     return f"{name}='{escaped}'"
+
+
+def one_pattern(words: Sequence[str]) -> str:
+    """A pattern that means what any of some addresses does; a single one as it is."""
+    return words[0] if len(words) == 1 else _joined(words)
 
 
 def is_missing(words: Sequence[str]) -> bool:
@@ -165,7 +169,7 @@ def _expanded(text: str) -> list[str]:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """A pattern that means what any of some words does."""
+    """As ``one_pattern``, with alternatives."""
     alternatives = [
         each
         for word in words
