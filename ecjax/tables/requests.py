@@ -234,7 +234,7 @@ def _keys(batch: pa.RecordBatch) -> np.ndarray:
 def _names(trace: Trace) -> list[str]:
     """Columns of a log's own; none where its header cannot be read as a table's."""
     try:
-        names: list[str] = open_batches(trace.name).schema.names
+        names: list[str] = open_batches(trace.path).schema.names
     except UserError:
         return []
     return names
@@ -254,7 +254,7 @@ class Edges:
         self.index: IdIndex | None = None
         self.numbers: list[np.ndarray] = []
         # formats other than our own table have no such column
-        if trace.format == TABLE.name and "edge" in open_batches(trace.name).schema.names:
+        if trace.format == TABLE.name and "edge" in open_batches(trace.path).schema.names:
             self.trace = replace(trace, read=self._batches)
         elif trace.format == COLUMN_MAPPING.name and "edge" in _names(trace):
             log.warning(
@@ -264,7 +264,7 @@ class Edges:
             )
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        opened = open_batches(self._log.name, [*self._log.schema.names, "edge"])
+        opened = open_batches(self._log.path, [*self._log.schema.names, "edge"])
         for batch in checked(opened.batches, self._log.name, self._sort):
             edges = batch.column("edge")
             self.index = self.index or IdIndex(edges.type)

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.errors import UserError
+from ecjax.tables.folder import location, publishing
 from ecjax.tables.importers import Trace, open_trace
-from ecjax.tables.requests import requests
+from ecjax.tables.requests import Edges, requests
 
 TRACES = Path(__file__).parents[2] / "traces"
 CLOUDPHYSICS = Path(__file__).parents[3] / "shared" / "data" / "cloudphysics-a.csv"
@@ -74,7 +75,7 @@ def test_batches_may_end_anywhere(cuts, text_ids, limit):
         for begin, end in zip(ends[:-1], ends[1:], strict=True):
             yield from table.slice(begin, end - begin).combine_chunks().to_batches()
 
-    trace = Trace("log", "table", table.schema, read, frozenset(), (), 0.0, "")
+    trace = Trace(Path("log"), "table", table.schema, read, frozenset(), (), 0.0, "")
     found = requests(trace, pa.array(["c", "b"]), unknown="drop", limit=limit)
     count = min(limit or 3, 3)
     np.testing.assert_array_equal(found.arrival, [0.0, 1.0, 2.0][:count])
@@ -113,7 +114,7 @@ def test_a_limit_stops_reading(tmp_path):
             assert batch["request_id"][0].as_py() == 7, "read on"
             yield batch.set_column(3, "op", batch["op"].dictionary_encode())
 
-    lazy = Trace("log", "table", trace.schema, read, frozenset(), (), 0.0, "")
+    lazy = Trace(Path("log"), "table", trace.schema, read, frozenset(), (), 0.0, "")
     assert requests(lazy, limit=1).count == 1
 
 
@@ -144,3 +145,38 @@ def test_a_block_trace_has_arrivals_only():
     assert found.accesses is None and found.count > 10_000
     assert np.all(np.diff(found.arrival) >= 0) and found.arrival[0] == 0
     assert found.file.max() + 1 == len(found.file_ids)
+
+
+def edges_of(address, **options):
+    """Names of the edges of the rows of a log, and the bytes of its requests."""
+    edges = Edges(open_trace(address, **options), sort=False)
+    found = requests(edges.trace)
+    return edges.index and edges.index.ids.take(
+        pa.array(np.concatenate(edges.numbers))
+    ).to_pylist(), found.bytes
+
+
+def test_edges_are_those_of_all_files_of_a_log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = ["oslo", "oslo", "rome", "oslo", "rome", "rome", "kyiv"]
+    whole = pa.table({**ROWS, "edge": names})
+    pq.write_table(whole[:3], "p1.parquet")
+    pq.write_table(whole[3:], "p2.parquet")
+    store = f"mock:///bucket/{tmp_path.name}"
+    for part in ("p1", "p2"):
+        with publishing(location(f"{store}/{part}.parquet")) as file:
+            file.write_bytes(Path(f"{part}.parquet").read_bytes())
+    for address in ("p*.parquet", "./{p2.parquet,p1.parquet}", ".", f"{store}/p*.parquet"):
+        edges, sizes = edges_of(address)
+        assert edges == names
+        np.testing.assert_array_equal(sizes, [3.0, 4.0, 56.0, 64.0])
+
+
+def test_columns_of_the_logs_own_have_no_edges_which_is_said(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    for part in range(2):
+        rows = {"t": [float(part)], "f": ["a"], "b": [1.0], "edge": ["oslo"]}
+        pq.write_table(pa.table(rows), f"p{part}.parquet")
+    edges, sizes = edges_of("p*.parquet", columns={"arrival_s": "t", "file_id": "f", "bytes": "b"})
+    assert edges is None and sizes.tolist() == [1.0, 1.0]
+    assert "trace=p*.parquet: column edge is not read with columns=" in caplog.text

@@ -41,7 +41,7 @@ class CloudPhysicsImporter:
         extent_bytes = source.extents()
         blocks = BlockFormat(source.path, lambda: _parse(source.path), first_line=2, tick_s=1.0)
         return Trace(
-            name=str(source.path),
+            path=source.path,
             format=self.name,
             schema=block_schema(volumes=False, finish=False),
             read=lambda: blocks.requests(extent_bytes, source.sort),

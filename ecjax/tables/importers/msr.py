@@ -52,7 +52,7 @@ class MsrImporter:
         extent_bytes = source.extents()
         blocks = BlockFormat(source.path, lambda: _parse(source.path), first_line=1, tick_s=_TICK_S)
         return Trace(
-            name=str(source.path),
+            path=source.path,
             format=self.name,
             schema=block_schema(volumes=True, finish=True),
             read=lambda: blocks.requests(extent_bytes, source.sort),

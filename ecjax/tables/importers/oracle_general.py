@@ -53,7 +53,7 @@ class OracleGeneralImporter:
             raise UserError(f"{source.path}: found a folder; allowed: one file of 24-byte records")
         path = str(source.path)
         return Trace(
-            name=path,
+            path=source.path,
             format=self.name,
             schema=pa.schema(
                 {"arrival_s": pa.float64(), "file_id": pa.int64(), "op": OPERATION, "bytes": pa.float64()}

@@ -137,7 +137,7 @@ def trace_of_batches(
         ]
 
     return Trace(
-        name=path,
+        path=source.path,
         format=name,
         schema=head.schema,
         read=lambda: checked(batches(), path, source.sort),

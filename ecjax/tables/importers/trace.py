@@ -49,7 +49,7 @@ class Trace:
     """Requests of a log, read anew from its beginning by each call of ``batches``.
 
     Attributes:
-        name: path, for messages.
+        path: file, folder, or what stands for several files; nothing else finds all that its text may mean.
         format: key of the importer that reads it.
         schema: columns of the batches, those of the ``requests`` table that the trace has. Ids are int64 or string,
             times float64 seconds, ``op`` a dictionary of "read" and "write". Without ``node_id`` each row is one access
@@ -67,7 +67,7 @@ class Trace:
         tally: what of the last pass over it was no access; None where every row has to be one.
     """
 
-    name: str
+    path: Path
     format: str
     schema: pa.Schema
     read: Callable[[], Iterator[pa.RecordBatch]]
@@ -80,6 +80,11 @@ class Trace:
     cut: Callable[[int], list[Piece]] | None = None
     tally: Tally | None = None
     tasks: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its path, for messages."""
+        return str(self.path)
 
     def pieces(self, count: int) -> list[Piece] | None:
         """The trace in up to ``count`` pieces, about equal in rows, in the order of their rows.

@@ -176,7 +176,7 @@ class AccessLogImporter:
         if salt is not None:
             loses[_HASHED] = None
         return Trace(
-            name=path,
+            path=source.path,
             format=self.name,
             schema=schema,
             read=read,
