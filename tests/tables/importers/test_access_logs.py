@@ -1,6 +1,8 @@
 import gzip
 import itertools
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -169,6 +171,43 @@ def test_logs_of_several_machines_are_merged(tmp_path):
     expected = of([DAY[0], *DAY])
     assert found["arrival_s"].tolist() == expected["arrival_s"].tolist()
     assert sorted(found["file_id"]) == sorted(expected["file_id"])
+
+
+@pytest.mark.parametrize(("hard", "block"), [(True, 4 * 2**20), (False, 4096)], ids=["small", "large"])
+def test_more_files_than_may_be_open_are_merged(tmp_path, hard, block):
+    """Files of the same hours: one that is read at once is open no longer; for larger ones the limit is raised."""
+    pytest.importorskip("resource", reason="this system has no such limits")
+    lines = list(sample_logs.s3(hour(requests=3000)))
+    for place in range(300):
+        write_log(tmp_path / f"host{place}", iter(lines[place::300]))
+    program = (
+        "import resource, sys\n"
+        "from ecjax.tables.importers import open_trace\n"
+        "from ecjax.tables.importers.access_logs import importer\n"
+        f"importer.BLOCK_BYTES = {block}\n"
+        "limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100 if {hard} else limit))\n"
+        "print(sum(batch.num_rows for batch in open_trace(sys.argv[1]).batches()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "3000\n", done.stderr
+
+
+def test_blocks_are_the_lines_of_a_file_whatever_their_size(tmp_path):
+    text = "\ufeffone\n\n# comment\ntwo two two two two\nthree\r\nfour"
+    for ending in ("", "\n"):
+        (tmp_path / "log").write_bytes((text + ending).encode())
+        for size in range(3, 60):
+            found = [
+                (int(b.numbers[i]), b.text(i))
+                for b in blocks(tmp_path / "log", size)
+                for i in range(len(b.begins))
+            ]
+            assert found == [(1, "one"), (4, "two two two two two"), (5, "three"), (6, "four")], size
+    (tmp_path / "log").write_bytes("\ufeff".encode())
+    assert not list(blocks(tmp_path / "log"))
 
 
 def test_late_lines_are_sorted_as_far_as_memory_allows(tmp_path, monkeypatch):

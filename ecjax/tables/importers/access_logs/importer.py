@@ -14,7 +14,7 @@ import pyarrow as pa
 from ecjax.errors import UserError
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.formats import user_errors, visible_files
-from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, blocks, open_lines
+from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, allow_open_files, blocks, open_lines
 from ecjax.tables.importers.access_logs.ordered import Stream, in_order
 from ecjax.tables.importers.access_logs.profile import SIZE, Json, Profile, Text
 from ecjax.tables.importers.access_logs.reading import LineReader
@@ -143,6 +143,7 @@ class AccessLogImporter:
 
         def read() -> Iterator[pa.RecordBatch]:
             tally.begin()
+            allow_open_files(len(readers))
             streams = [
                 Stream(
                     file,

@@ -1,6 +1,7 @@
 """Files of lines in blocks of bytes, decompressed as they come."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ecjax.tables.formats import user_errors
 from ecjax.tables.importers.text import compression_of
 
 BLOCK_BYTES = 1 << 22
+_OTHER_FILES = 256  # that a process has open besides: libraries, connections, results
 _NEWLINE, _RETURN, _COMMENT = 10, 13, 35
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -46,17 +48,20 @@ def open_lines(path: Path) -> pa.NativeFile:
 def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Blocks of about ``size`` bytes (more where a line is longer).
 
+    A file that is waited with is open only where more of it is to be read than the block that was given.
+
     Raises:
         UserError: the file cannot be read.
     """
     rest, number = b"", 1
     with user_errors(path), open_lines(path) as stream:
         while True:
-            chunk = stream.read(size)
-            if not chunk:
-                break
+            chunk = _read(stream, size)
+            ends = len(chunk) < size
             if number == 1 and not rest:
                 chunk = chunk.removeprefix(_BYTE_ORDER_MARK)
+            if ends:
+                break
             cut = chunk.rfind(b"\n") + 1
             if not cut:
                 rest += chunk
@@ -64,8 +69,30 @@ def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
             whole, rest = rest + chunk[:cut], chunk[cut:]
             block, number = _block(whole, number)
             yield block
-        if rest:
-            yield _block(rest, number)[0]
+    if rest or chunk:
+        yield _block(rest + chunk, number)[0]
+
+
+def _read(stream: pa.NativeFile, size: int) -> bytes:
+    """So many bytes; fewer at the end only, though a store may give fewer at a time."""
+    content: bytes = stream.read(size)
+    while len(content) < size and (more := stream.read(size - len(content))):
+        content += more
+    return content
+
+
+def allow_open_files(count: int) -> None:
+    """Raise the limit of open files of this process where it may, so that ``count`` more than usual can be open."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit, setrlimit
+    except ImportError:  # not on Windows
+        return
+    limit, most = getrlimit(RLIMIT_NOFILE)
+    needed = count + _OTHER_FILES
+    if limit == RLIM_INFINITY or limit >= needed:
+        return
+    with suppress(ValueError, OSError):  # some systems allow fewer than they say
+        setrlimit(RLIMIT_NOFILE, (needed if most == RLIM_INFINITY else min(needed, most), most))
 
 
 def _block(content: bytes, number: int) -> tuple[Block, int]:
