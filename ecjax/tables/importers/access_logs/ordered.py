@@ -55,35 +55,63 @@ def in_order(streams: list[Stream], source: str, sort: bool) -> Iterator[pa.Reco
             active[laggard] = (max(reached, int(batch["ticks"].to_numpy().max())), batches)
         if rows > 2 * HELD and not sort:
             until = min([reached for reached, _ in active.values()] + [each.first for each in waiting[-1:]])
-            whole = _sorted(held)
-            count = int(np.searchsorted(whole["ticks"].to_numpy(), until))
-            count = min(count, rows - HELD)
-            if count > 0:
-                last = _check(whole, last, source)
-                yield whole.slice(0, count)
-                last = int(whole["ticks"][count - 1].as_py())
+            whole = pa.Table.from_batches(_sorted(held))
+            ticks = whole["ticks"].to_numpy()
+            count = max(min(int(np.searchsorted(ticks, until)), rows - HELD), 0)
+            if count:
+                _check(int(ticks[0]), last, source)
+                yield from whole.slice(0, count).to_batches()
+                last = int(ticks[count - 1])
             # a copy of the rest, so that what was given away can be forgotten
-            held = [whole.take(pa.array(np.arange(max(count, 0), rows)))]
-            rows = held[0].num_rows
+            held = [each.take(pa.array(np.arange(each.num_rows))) for each in whole.slice(count).to_batches()]
+            rows -= count
     if rows:
-        whole = _sorted(held)
-        _check(whole, last, source)
-        yield whole
+        ordered = _sorted(held)
+        _check(ordered[0]["ticks"][0].as_py(), last, source)
+        yield from ordered
 
 
-def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-    ticks = whole["ticks"].to_numpy()
+def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The rows in order of ``ticks``: one batch, unless their names fill more than one can hold."""
+    pieces = _joined(batches)
+    ticks = np.concatenate([piece["ticks"].to_numpy() for piece in pieces])
     if np.all(ticks[1:] >= ticks[:-1]):
-        return whole
-    return whole.take(pa.array(np.argsort(ticks, kind="stable")))
+        return pieces
+    order = np.argsort(ticks, kind="stable")
+    if len(pieces) == 1:
+        return [pieces[0].take(pa.array(order))]
+    return [
+        batch for begin in range(0, len(order), HELD) for batch in _taken(pieces, order[begin : begin + HELD])
+    ]
 
 
-def _check(batch: pa.RecordBatch, last: int | None, source: str) -> int | None:
-    first = batch["ticks"][0].as_py()
+def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """All rows, in as few batches as Arrow allows: a column of strings holds 2 GiB."""
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
+
+
+def _taken(pieces: list[pa.RecordBatch], rows: np.ndarray) -> Iterator[pa.RecordBatch]:
+    """These rows of all pieces, one after another, in as many batches as they need."""
+    begins = np.cumsum([0, *(piece.num_rows for piece in pieces)])
+    owner = np.searchsorted(begins, rows, side="right") - 1
+    parts, places = [], []
+    for number in np.unique(owner):
+        place = np.flatnonzero(owner == number)
+        parts.append(pieces[number].take(pa.array(rows[place] - begins[number])))
+        places.append(place)
+    joined = _joined(parts)
+    if len(joined) == 1:
+        yield joined[0].take(pa.array(np.argsort(np.concatenate(places))))
+        return
+    half = len(rows) // 2
+    yield from _taken(pieces, rows[:half])
+    yield from _taken(pieces, rows[half:])
+
+
+def _check(first: int, last: int | None, source: str) -> None:
     if last is not None and first < last:
         raise UserError(
             f"{source}: found an access {(last - first) * 1e-9:.6g} s earlier than one more than {HELD:,} lines "
             "before; allowed: lines less late (or give sort=true)"
         )
-    return last
