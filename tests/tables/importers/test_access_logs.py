@@ -20,6 +20,7 @@ from ecjax.tables.importers import open_trace
 from ecjax.tables.importers.access_logs import PROFILES, ordered
 from ecjax.tables.importers.access_logs.importer import recognised
 from ecjax.tables.importers.access_logs.lines import blocks
+from ecjax.tables.requests import requests
 from ecjax.tables.statistics.scan import scan
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -57,6 +58,7 @@ def test_samples_are_small_and_recognised_by_their_first_lines(name):
     assert trace.tally.lines == 0
     found = rows(trace)
     assert not trace.tally.rejected and found["arrival_s"].is_monotonic_increasing
+    assert all(batch.schema.equals(trace.schema) for batch in trace.batches())
 
 
 def of(accesses: list[Access]) -> pd.DataFrame:
@@ -237,7 +239,7 @@ def test_names_that_no_single_batch_can_hold_are_sorted(monkeypatch, sort):
             table = table.slice(count)
         return found
 
-    monkeypatch.setattr(ordered, "_joined", joined)
+    monkeypatch.setattr(ordered, "joined", joined)
     monkeypatch.setattr(ordered, "HELD", 50)
     random = np.random.default_rng(8)
     lines = [(tick + int(random.integers(0, 30)), "x" * int(random.integers(1, 60))) for tick in range(400)]
@@ -279,6 +281,77 @@ def test_hdfs_block_groups(tmp_path):
     statistics = scan(trace)
     assert statistics.requests == len(DAY) and set(statistics.chunks_read) <= {0, sample_logs.K}
     assert trace.tally.others == {"lines of other kinds": len(DAY)}
+
+
+def clienttrace(client, group, index, end_ms, size, duration_ms=0, write=False):
+    """A line of an HDFS DataNode: a chunk of a block group, read or written by a client."""
+    when = f"2026-11-02 09:{end_ms // 60000 % 60:02d}:{end_ms // 1000 % 60:02d},{end_ms % 1000:03d}"
+    return (
+        f"{when} DEBUG org.apache.hadoop.hdfs.server.datanode.DataNode.clienttrace: src: /192.0.2.{index}:9866, "
+        f"dest: /192.0.2.99:40000, bytes: {size}, op: {'HDFS_WRITE' if write else 'HDFS_READ'}, "
+        f"cliID: DFSClient_NONMAPREDUCE_{client}_1, offset: 0, srvID: datanode-{index}, "
+        f"blockid: BP-1-192.0.2.1-2:blk_{-(2**63) + 16 * group + index}_1001, duration(ns): {duration_ms * 10**6}"
+    )
+
+
+def test_one_hdfs_client_makes_many_requests(tmp_path):
+    """Of two groups one after another, of one group again after a pause, and a write of it between reads."""
+    accesses = [(1, 0, 0), (2, 0, 300), (1, 1, 2000), (2, 1, 2900), (1, 2, 3900), (1, 0, 4950), (1, 3, 6000)]
+    lines = [clienttrace(5, group, index, ms, 10 + index) for group, index, ms in accesses]
+    lines.insert(5, clienttrace(5, 1, 4, 4000, 99, write=True))
+    path = tmp_path / "hdfs.log"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    found = requests(open_trace(path))
+    # of no group do two reads come within a second of each other
+    assert found.arrival.tolist() == [0.0, 0.3, 2.0, 2.9, 3.9, 4.0, 4.95, 6.0]
+    assert found.bytes.tolist() == [10, 10, 11, 11, 12, 99, 10, 13]
+    assert found.write.tolist() == [False] * 5 + [True] + [False] * 2
+    assert found.returned == 0
+
+
+@pytest.mark.parametrize("held", [20, 60, 10**6])
+def test_requests_of_clients_by_a_plain_count(tmp_path, monkeypatch, held):
+    """Whatever is held in memory: a request that lines of two batches belong to is one."""
+    random = np.random.default_rng(2)
+    accesses, now = [], 0
+    for _ in range(1500):
+        now += int(random.choice([0, 1, 5, 40, 400, 1100], p=[0.2, 0.2, 0.3, 0.2, 0.08, 0.02]))
+        accesses.append((now, int(random.integers(3)), int(random.integers(8)), bool(random.random() < 0.1)))
+    path = tmp_path / "hdfs.log"
+    lines = (clienttrace(c, group, n % 9, ms, n + 1, write=w) for n, (ms, c, group, w) in enumerate(accesses))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    last: dict[tuple, tuple[int, list]] = {}
+    expected = []
+    for number, (ms, *key) in enumerate(accesses):
+        before, request = last.get(tuple(key), (-(10**9), []))
+        if ms - before > 1000:
+            request = [(ms - accesses[0][0]) / 1000, key[2], 0]
+            expected.append(request)
+        request[2] += number + 1
+        last[tuple(key)] = ms, request
+    monkeypatch.setattr(ordered, "HELD", held)
+    monkeypatch.setattr("ecjax.tables.importers.access_logs.importer.BLOCK_BYTES", 4096)
+    found = requests(open_trace(path))
+    assert found.returned == 0
+    found = zip(found.arrival.tolist(), found.write.tolist(), found.bytes.tolist(), strict=True)
+    assert sorted(found) == sorted(map(tuple, expected))
+    # what goes on for longer than memory allows is cut: no row is lost, and none arrives before one before it
+    monkeypatch.setattr("ecjax.tables.importers.access_logs.requests.HELD", 3)
+    cut = requests(open_trace(path))
+    assert cut.bytes.sum() == sum(range(1, 1501)) and np.all(np.diff(cut.arrival) >= 0)
+
+
+def test_segments_of_a_large_object_have_one_transaction(tmp_path):
+    """Swift reads them one after another, each under the id of the user's request."""
+    accesses = [DAY[0]._replace(key=f"part {part}.jpg", second=5 + part, write=False) for part in range(3)]
+    lines = [re.sub("tx[0-9]+-0", "tx7-0", line) for line in sample_logs.swift_object(accesses)]
+    (tmp_path / "log").write_text("".join(f"{line}\n" for line in lines))
+    found = requests(open_trace(tmp_path / "log", keep_ids=True))
+    assert [name.rsplit("/", 1)[1] for name in found.file_ids.to_pylist()] == [
+        f"part {part}.jpg" for part in range(3)
+    ]
+    size = DAY[0].size
+    assert found.bytes.tolist() == [size] * 3 and found.arrival.tolist() == [0, 1, 2] and found.returned == 0
 
 
 def test_calls_of_the_drives_of_minio(tmp_path):

@@ -73,7 +73,7 @@ def in_order(streams: list[Stream], source: str, sort: bool) -> Iterator[pa.Reco
 
 def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """The rows in order of ``ticks``: one batch, unless their names fill more than one can hold."""
-    pieces = _joined(batches)
+    pieces = joined(batches)
     ticks = np.concatenate([piece["ticks"].to_numpy() for piece in pieces])
     if np.all(ticks[1:] >= ticks[:-1]):
         return pieces
@@ -85,10 +85,9 @@ def _sorted(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     ]
 
 
-def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """All rows, in as few batches as Arrow allows: a column of strings holds 2 GiB."""
-    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return joined
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()  # type: ignore[no-any-return]
 
 
 def _taken(pieces: list[pa.RecordBatch], rows: np.ndarray) -> Iterator[pa.RecordBatch]:
@@ -100,9 +99,9 @@ def _taken(pieces: list[pa.RecordBatch], rows: np.ndarray) -> Iterator[pa.Record
         place = np.flatnonzero(owner == number)
         parts.append(pieces[number].take(pa.array(rows[place] - begins[number])))
         places.append(place)
-    joined = _joined(parts)
-    if len(joined) == 1:
-        yield joined[0].take(pa.array(np.argsort(np.concatenate(places))))
+    whole = joined(parts)
+    if len(whole) == 1:
+        yield whole[0].take(pa.array(np.argsort(np.concatenate(places))))
         return
     half = len(rows) // 2
     yield from _taken(pieces, rows[:half])

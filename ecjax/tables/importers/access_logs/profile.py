@@ -125,8 +125,8 @@ class Profile:
         foreign: how the role KIND begins in requests that are no reads or writes of users; "": none are.
         node: the node of all lines, where they do not name it; ``WHOLE``: lines are whole requests, to be joined with
             those of nodes.
-        pause_ns: after which a request with the same id, or without ids for the same object, is another one; None: ids
-            are unique.
+        pause_ns: after which what is done with the same id, or without ids, to the same object is another request;
+            None: ids are of one request each.
         tasks: whether a line is one connection of a proxy from its begin to its end.
         source: public name of a data set.
     """

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.tables.importers.access_logs.ordered import HELD, joined
 from ecjax.tables.importers.access_logs.profile import REQUEST_ID, WHOLE, Profile
 from ecjax.tables.importers.blocks import Accesses, block_schema, check_pieces, extent_batches
 from ecjax.tables.importers.checking import WORDS
@@ -34,6 +35,8 @@ class Emitter:
         """Schema of the batches of a log that has accesses like these."""
         if self._extent_bytes is not None:
             return block_schema(volumes=True, finish=False)
+        if "request" in sample.schema.names:
+            sample, _ = self._together(sample, Tally(1.0), ends=True)
         return self._batch(sample.slice(0, 1), 0, 0).schema
 
     def resolution(self, sample: pa.RecordBatch) -> float:
@@ -58,9 +61,7 @@ class Emitter:
             UserError: an access touches too many extents.
         """
         origin, number = None, 0
-        for batch in batches:
-            if "request" in batch.schema.names:
-                batch = self._together(batch, tally)
+        for batch in self._by_request(batches, tally):
             if not batch.num_rows:
                 continue
             origin = int(batch["ticks"][0].as_py()) if origin is None else origin
@@ -78,11 +79,40 @@ class Emitter:
                 yield self._batch(part, origin, number)
                 number += part.num_rows
 
-    def _together(self, batch: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
+    def _by_request(self, batches: Iterator[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
+        """Batches in which rows of one request follow each other, where the log tells of requests.
+
+        Requests that may go on in the next batch are held back for it, and with them those that arrive later.
+        """
+        held: list[pa.RecordBatch] = []
+        for batch in batches:
+            if "request" not in batch.schema.names:
+                yield batch
+                continue
+            *full, batch = joined([*held, batch])
+            for each in full:  # names of 2 GiB
+                yield self._together(each, tally, ends=True)[0]
+            ended, rest = self._together(batch, tally, ends=False)
+            yield ended
+            held = [rest] if rest.num_rows else []
+        for batch in held:
+            yield self._together(batch, tally, ends=True)[0]
+
+    def _together(
+        self, batch: pa.RecordBatch, tally: Tally, *, ends: bool
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Rows of one request one after another, at its arrival; ``late_s`` is how much later a row begins.
 
         A request is what one id does to one file. It arrives with its line of the whole request, or else with its
         first row.
+
+        Args:
+            batch: rows in order of ``ticks``.
+            tally: counts the requests that no node has a row of.
+            ends: whether no later rows belong to these requests.
+
+        Returns:
+            Those requests, and the rows, as they were, of those to be held back.
         """
         ticks = batch["ticks"].to_numpy()
         keys = np.stack(
@@ -98,22 +128,36 @@ class Emitter:
         arrival = ticks[begins]
         whole = pc.equal(batch["node"], WHOLE).to_numpy(zero_copy_only=False)[order]
         arrival[group[whole]] = ticks[whole]
+        later = np.zeros(len(arrival), bool)
+        if not ends and self._profile.pause_ns is not None:
+            last = ticks[np.append(begins[1:], True)]
+            later = arrival >= arrival[last >= last.max() - self._profile.pause_ns].min()
+            if np.count_nonzero(later[group]) > HELD:
+                later[:] = False  # what goes on for so long is cut
         alone = np.bincount(group) == np.bincount(group[whole], minlength=len(arrival))
+        alone &= ~later
         if alone.any():
             tally.others["requests without a line of a node"] += int(alone.sum())
         # groups in the order of their arrivals
         rank = np.argsort(np.argsort(arrival, kind="stable"), kind="stable")[group]
         place = np.argsort(rank, kind="stable")
-        place = place[~whole[place]]
+        place = place[~(whole | later[group])[place]]
         moved = batch.take(pa.array(order[place]))
         first = arrival[group[place]]
-        late = np.zeros(len(place)) if self._profile.clock.coarse else (ticks[place] - first) / _PER_SECOND
+        late_s = np.zeros(len(place)) if self._profile.clock.coarse else (ticks[place] - first) / _PER_SECOND
         columns = {name: moved[name] for name in moved.schema.names}
-        if REQUEST_ID not in self._profile.roles:
-            # one object may be asked for twice in a row
-            texts = (pa.array(first).cast(pa.string()), columns["name"].cast(pa.string()))
-            columns["request"] = pc.binary_join_element_wise(*texts, "/")
-        return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late)})
+        columns["request"] = self._request_ids(moved, first)
+        rest = batch.take(pa.array(np.sort(order[later[group]])))
+        return pa.record_batch(columns | {"ticks": pa.array(first), "late_s": pa.array(late_s)}), rest
+
+    def _request_ids(self, batch: pa.RecordBatch, arrival: np.ndarray) -> pa.Array:
+        """Ids that no other request has: one id of the log may do several things, and again after a pause."""
+        texts = [batch["name"].cast(pa.string()), pc.if_else(batch["write"], "write", "read")]
+        if REQUEST_ID in self._profile.roles:
+            texts.insert(0, batch["request"])
+        if self._profile.pause_ns is not None:
+            texts.insert(0, pa.array(arrival).cast(pa.string()))
+        return pc.binary_join_element_wise(*texts, "/")
 
     def _batch(self, batch: pa.RecordBatch, origin: int, number: int) -> pa.RecordBatch:
         ticks = batch["ticks"].to_numpy()
