@@ -183,7 +183,7 @@ def _check_channels(options: ReplayOptions, plan: Plan, by_class: list[str]) -> 
 def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], trace: Trace | None) -> Case:
     prints = {name: fingerprint(table, name) for name, table in tables.items()}
     factors = _factors(tables["rates"], plan) if "rates" in tables else None
-    if factors is not None and options.arrivals != "trace":
+    if factors is not None:
         _check_reads_go_on(options, plan, factors)
     outages = _outages(tables["outages"], plan) if "outages" in tables else None
     reads = log_laws = None

@@ -142,7 +142,7 @@ def at_mean_rates(case: Case, at: OperatingPoint, options: ReplayOptions) -> Ope
     Small reads, whose rates no factor of a file changes, stay at theirs, and so does what is beside them.
     """
     problem, factors = at.problem, case.factors
-    if factors is None or case.reads is not None or at.kinds is not None:
+    if factors is None or at.kinds is not None:
         return at
     rate = np.asarray(problem.files.rate)
     length = time_of_reads(rate, factors, options.requests)

@@ -198,6 +198,10 @@ class ReplayOptions(LogOptions):
             raise UserError(
                 "arrivals=trace: trace=PATH is missing, the access log whose arrivals are replayed"
             )
+        if arrivals == "trace" and self.rates is not None:
+            raise UserError(
+                f"rates={self.rates}: found with arrivals=trace, which has the rates of the log; allowed with it: none"
+            )
         if "empirical" in (self.service or []) and self.trace is None:
             raise UserError("service=empirical: trace=PATH is missing, the access log with the service times")
         if self.plan in (None, NO_PLAN) and (self.plan_run or self.plan_where):

@@ -221,6 +221,13 @@ def test_rates_that_end_before_the_reads_are_refused(tmp_path):
         assert f"when {come:.4g} of 500 reads" in str(caught.value) and not (tmp_path / "out").exists()
 
 
+def test_factors_of_rates_are_refused_beside_the_arrivals_of_a_log():
+    words = "rates=r.csv: found with arrivals=trace, which has the rates of the log; allowed with it: none"
+    with pytest.raises(UserError, match=words):
+        checked(ReplayOptions(rates="r.csv", trace="log.csv", plan="folder"))
+    checked(ReplayOptions(rates="r.csv", trace="log.csv", plan="folder", arrivals="poisson"))
+
+
 def test_reads_while_a_node_is_down_count(tmp_path):
     plan, path = plan_by_hand(tmp_path, "fcfs"), str(tmp_path / "down.parquet")
     # the first half of what 4000 reads take, and after all of them
