@@ -86,7 +86,8 @@ def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
         "queue": point.queue,
         "service": point.service,
         "arrivals": options.arrivals,
-        "rate_scale": point.rate_scale * plan.run.rate_scale,
+        # a log comes as often as it does, whatever the plan's rates were multiplied by
+        "rate_scale": point.rate_scale * (1.0 if options.arrivals == "trace" else plan.run.rate_scale),
         "size_scale": point.size_scale * plan.run.size_scale,
         "slow": None if point.slow is None else json.dumps(point.slow),
         "file_count": len(plan.files),

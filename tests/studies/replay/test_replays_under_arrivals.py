@@ -154,6 +154,15 @@ def test_the_estimate_under_a_log_is_beside_its_replay(tmp_path):
     np.testing.assert_allclose(means["trace_estimated"], means["replayed"], rtol=0.2)
 
 
+def test_a_log_is_no_faster_than_it_is_replayed(tmp_path):
+    """A plan for twice the rates of its table changes nothing about those of the log."""
+    plan = plan_by_hand(tmp_path, "fcfs", rate_scale=2.0)
+    path, columns = _log(tmp_path, range(10, 14))
+    _, code, row, _ = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=0.2)
+    assert code == 0
+    assert row["rate_scale"] == 0.2
+
+
 def test_a_mean_load_above_1_names_the_node(tmp_path):
     plan = plan_by_hand(tmp_path, "fcfs")
     path, columns = _log(tmp_path, range(10, 14))
