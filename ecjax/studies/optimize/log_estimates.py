@@ -27,5 +27,6 @@ def log_estimates(options: OptimizeOptions, case: Case, lane: Lane, plan: Soluti
     logged = case.arrivals.logged.faster(lane.rate_scale)
     estimate = logged_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored), logged)
     length = float(logged.times_s[-1] - logged.times_s[0])
-    words = remarks(estimate, len(logged.times_s), length, case.names.nodes.to_pylist())
+    reads = int(case.arrivals.numbers[0].sum())
+    words = remarks(estimate, reads, length, case.names.nodes.to_pylist())
     return trace_columns(estimate, words)

@@ -186,6 +186,16 @@ def test_writes_alone_cannot_be_planned_for(tmp_path):
         planned(**names)
 
 
+def test_writes_are_no_reads_that_an_estimate_rests_on(tmp_path):
+    names = logged(tmp_path)
+    log = pd.read_parquet(names["trace"])
+    write = np.arange(len(log)) % 3 == 0
+    log.assign(op=np.where(write, "write", "read")).to_parquet(names["trace"])
+    assert planned(objective="bound", estimate=True, **names) == 0
+    run = read_results(names["out"], "runs").iloc[0]
+    assert f"The log has {np.count_nonzero(~write)} reads:" in run["trace_remarks"]
+
+
 def test_a_log_without_a_table_of_its_files_is_sent_to_analyze(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("request_id,arrival_s,file_id,op,bytes\n0,0.0,a,read,10\n1,1.0,b,read,10\n")
