@@ -90,7 +90,8 @@ def file_table(
             f"{count_text(without, 'file')} of which no byte was asked for {'is' if without == 1 else 'are'} left out "
             "of the files table."
         )
-        table = table.filter(pc.not_equal(table["bytes"], 0.0))
+        # files whose size is not known have no 0 there, but nothing
+        table = table.filter(pc.fill_null(pc.not_equal(table["bytes"], 0.0), True))
     return table
 
 

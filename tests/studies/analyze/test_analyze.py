@@ -404,6 +404,20 @@ def test_files_of_no_bytes_are_left_out(tmp_path):
     assert read_results(tmp_path / "out", "files")["file_id"].tolist() == ["a"]
 
 
+def test_files_of_unknown_size_are_not_those_of_no_bytes(tmp_path):
+    """a is read from two nodes and b, of no bytes, from one, so that nobody knows what c, only written, is read from."""
+    log = chunk_log(
+        request_id=[0, 0, 1, 2, 3, 3],
+        file_id=["a", "a", "b", "b", "c", "c"],
+        op=["read"] * 4 + ["write"] * 2,
+        bytes=[100.0, 100.0, 0.0, 0.0, 100.0, 100.0],
+    )
+    _, text = analysed(tmp_path, log)
+    assert "1 file of which no byte was asked for is left out" in " ".join(text.split())
+    files = read_results(tmp_path / "out", "files").set_index("file_id")
+    assert files["bytes"].to_dict() == {"a": 200.0, "c": pytest.approx(np.nan, nan_ok=True)}
+
+
 def test_interleaved_requests_are_noticed(tmp_path):
     _, text = analysed(tmp_path, chunk_log(request_id=[0, 1, 0, 1, 2, 2], file_id=["a"] * 6))
     assert "2 requests have rows that do not follow each other" in " ".join(text.split())
