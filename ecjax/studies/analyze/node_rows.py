@@ -104,7 +104,7 @@ def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
     if hidden.size:
         notices.append(
             f"Channels of {listed(hidden)} cannot be told: up to {at_once[hidden].max()} accesses were in service at "
-            "once, but hardly any access that waited began with all of them busy. They servers as single servers; give "
+            "once, but hardly any access that waited began with all of them busy. They serve as single servers; give "
             "channels in nodes=TABLE, and see that start_s is where service begins."
         )
     lost = np.flatnonzero((servers == 0) & inferred) if np.any(servers > 0) else np.zeros(0, np.int64)
@@ -117,7 +117,7 @@ def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
         notices.append(
             f"{listed(unsure)} finish in order of arrival, as single servers do, but accesses that waited would have "
             "taken another time than those to an idle node: nodes with several channels and services that hardly "
-            "vary, or faster while they are busy, look like that. How many channels cannot be told; they servers as "
+            "vary, or faster while they are busy, look like that. How many channels cannot be told; they serve as "
             "single servers."
         )
     return servers
