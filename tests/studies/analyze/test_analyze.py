@@ -405,7 +405,7 @@ def test_files_of_no_bytes_are_left_out(tmp_path):
 
 
 def test_files_of_unknown_size_are_not_those_of_no_bytes(tmp_path):
-    """a is read from two nodes and b, of no bytes, from one, so that nobody knows what c, only written, is read from."""
+    """a is read from two nodes, b, of no bytes, from one: nobody knows what c, only written, would be read from."""
     log = chunk_log(
         request_id=[0, 0, 1, 2, 3, 3],
         file_id=["a", "a", "b", "b", "c", "c"],
