@@ -21,12 +21,13 @@ from ecjax.predict.steady_laws import steady_laws
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.bins import BinnedReads
 from ecjax.traffic.host_laws import HostReaders, host_laws, host_readers
-from ecjax.traffic.host_service import host_moments
+from ecjax.traffic.host_service import host_longest, host_moments
 from ecjax.traffic.latency_laws import Seen, grid
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.traffic.paths import Paths, Pieces, paths
 
 _OF_MARGINS = 2000  # reads in the sample that intervals come from
+_DEVIATIONS = 14.0  # of a connection delay above its mean: an exponential one exceeds them once in a million
 _TWO_LOGS = 2**0.5  # noise of the difference of two logs, in that of one
 _SECOND_LOG = 1.96 * _TWO_LOGS  # standard errors within which a figure of a second log is in 95 %
 
@@ -116,9 +117,11 @@ def trace_estimate(
     marginals, size = placed.probabilities[kinds.first], placed.chunk_bytes[kinds.first]
     service = host_moments(workload.service, size)[0]
     longest = max(float(np.max(each.mean)) for each in (pieces, way.raw)) + float(service.max())
-    points = grid(float(service[marginals > 0].min()), longest)
+    rarest = host_longest(workload.service, size)[marginals > 0].max()
+    points = grid(float(service[marginals > 0].min()), longest, float(rarest) + _longest_connection(workload))
     sizes = np.asarray(workload.sizes)
-    of = host_readers(points, marginals, size, sizes, workload.service, workload.connect)
+    channels = None if workload.channels is None else np.asarray(workload.channels)
+    of = host_readers(points, marginals, size, sizes, workload.service, workload.connect, channels)
     laws = _Laws(points, of, kinds)
     sample = sampled(pieces.reads, ~pieces.steady[pieces.reads.bin], groups)
     cells = [laws.cells(pieces, sample, groups.total)]
@@ -140,6 +143,14 @@ def trace_estimate(
         way.branch,
         way.dispersion,
     )
+
+
+def _longest_connection(workload: Workload) -> float:
+    """A time that hardly any connection delay exceeds, s."""
+    if workload.connect is None:
+        return 0.0
+    mean, variance = np.asarray(workload.connect.mean), np.asarray(workload.connect.variance)
+    return float(np.max(mean + _DEVIATIONS * np.sqrt(variance)))
 
 
 def _margins(way: Paths, laws: _Laws, law: np.ndarray, services_of_log: bool) -> np.ndarray:

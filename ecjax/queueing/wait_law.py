@@ -20,7 +20,7 @@ from ecjax.queueing.service_law import ServiceLaw
 
 MOST_LOAD = 0.9999
 # lattice length: this part of the service times, and so many times E[W^2]/E[W] (16 means of an exponential wait)
-_TAIL = 1e-6
+TAIL = 1e-6
 _LENGTHS = 8.0
 
 
@@ -115,13 +115,13 @@ def longest_service(chunk_bytes: jax.Array, rates: jax.Array | None, service: Se
         rates: sizes that do not come to a node (rate 0) do not count, (b, m).
         service: laws.
     """
-    top = jax.vmap(lambda value, level: value[jnp.searchsorted(level, 1 - _TAIL)])(
+    top = jax.vmap(lambda value, level: value[jnp.searchsorted(level, 1 - TAIL)])(
         service.unit.value, service.unit.level
     )
     offset, scale = service.parts(chunk_bytes)
     longest = offset + scale * top[None]
     if service.stalls is not None:
-        stalls = jnp.where(service.stalls.probability > _TAIL, service.stalls.time, 0)
+        stalls = jnp.where(service.stalls.probability > TAIL, service.stalls.time, 0)
         longest = longest + stalls.max(axis=1)[None]
     if rates is None:
         return longest

@@ -11,6 +11,7 @@ from scipy import special
 from ecjax.machine_code import njit
 from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw, Stalls
+from ecjax.queueing.wait_law import MOST_LOAD
 from ecjax.traffic.gamma_table import SCORES, SHAPES, table
 from ecjax.traffic.host_service import host_moments, host_parts
 from ecjax.traffic.late_law import LEAST_SCV, LEAST_SKEWNESS, cut_normal_skewness
@@ -29,9 +30,11 @@ class HostReaders(NamedTuple):
     mean: np.ndarray  # (K, m) s, m_1 and connection delay
     variance: np.ndarray  # (K, m) s^2, of service and connection delay
     third: np.ndarray  # (K, m) s^3, their third central moment
-    lump: np.ndarray  # (K, m) s, m_3/m_2 of the service
+    lump: np.ndarray  # (K, m) s, m_3/m_2 of the work of a chunk
     alone: np.ndarray  # (C, m, P) F_S with the connection delay, of C chunk sizes
-    size: np.ndarray  # (K,) int64, row of ``alone``
+    size: np.ndarray  # (K,) int64, row of ``alone`` of the size at or below
+    part: np.ndarray  # (K,) how far sizes are on the way to the next
+    channels: np.ndarray  # (m,) requests that a node serves at once
 
 
 def host_readers(
@@ -41,6 +44,7 @@ def host_readers(
     sizes: np.ndarray,
     service: ServiceLaw,
     connect: Delay | None,
+    channels: np.ndarray | None = None,
 ) -> HostReaders:
     """Kinds of files with the laws of their services.
 
@@ -48,9 +52,10 @@ def host_readers(
         points: s, (P,).
         probabilities: pi, (K, m).
         chunk_bytes: B, (K,).
-        sizes: B, (C,), rising: chunk sizes whose laws are taken; others have that of the nearest.
+        sizes: B, (C,), rising: chunk sizes whose laws are taken; those between two of them have a mixture of both.
         service: laws of the m nodes.
         connect: delays of the nodes.
+        channels: requests that each node serves at once, (m,); None: one.
     """
     nodes = service.nodes
     delay_mean, delay_variance = (
@@ -58,7 +63,12 @@ def host_readers(
         if connect is None
         else (np.asarray(connect.mean), np.asarray(connect.variance))
     )
+    # delays of mean 0 are none, whatever their variance: no gamma law has both
+    delay_variance = np.where(delay_mean > 0, delay_variance, 0.0)
     first, second, third = host_moments(service, chunk_bytes)
+    channels = np.ones(nodes) if channels is None else np.asarray(channels, float)
+    low = np.clip(np.searchsorted(sizes, chunk_bytes, side="right") - 1, 0, len(sizes) - 1)
+    above = np.diff(sizes, append=np.inf)[low]
     k = np.rint(probabilities.sum(axis=1)).astype(np.int64)
     drawing = np.empty_like(probabilities)
     _draws(np.ascontiguousarray(probabilities), k, drawing)
@@ -68,9 +78,11 @@ def host_readers(
         first + delay_mean,
         second - first**2 + delay_variance,
         third - 3 * first * second + 2 * first**3 + _gamma_third(delay_mean, delay_variance),
-        third / np.where(second > 0, second, 1.0),
+        third / np.where(second > 0, second, 1.0) / channels,
         _alone(points, sizes, service, delay_mean, delay_variance),
-        np.argmin(np.abs(chunk_bytes[:, None] - sizes[None, :]), axis=1),
+        low,
+        np.maximum(chunk_bytes - sizes[low], 0.0) / above,
+        channels,
     )
 
 
@@ -85,9 +97,22 @@ def host_laws(points: np.ndarray, seen: Seen, kind: np.ndarray, of: HostReaders)
     """
     laws = np.empty((len(kind), len(points)))
     mean, variance, busy = (np.ascontiguousarray(each, float) for each in seen)
+    busy = np.maximum(busy, LEAST_BUSY)
+    waiting = _waiting(busy, of.channels)
     chosen, rows = kind.astype(np.int64), (table(), np.log(SHAPES), SCORES)
-    _fill(points, (mean, variance, busy), chosen, of, rows, cut_normal_skewness(), laws)
+    _fill(points, (mean, variance, busy, waiting), chosen, of, rows, cut_normal_skewness(), laws)
     return laws
+
+
+def _waiting(busy: np.ndarray, channels: np.ndarray) -> np.ndarray:
+    """Probability that reads wait, (S, m), where one server as fast as all channels is busy: ``channels.erlang_c``."""
+    if np.all(channels == 1):
+        return busy
+    load = np.minimum(busy, MOST_LOAD)
+    offered = load * channels
+    logarithm = channels * np.log(offered) - offered - special.gammaln(channels + 1)
+    blocked = np.exp(logarithm) / special.gammaincc(channels + 1, offered)
+    return np.where(channels > 1, blocked / (1 - load + load * blocked), busy)
 
 
 def _alone(
@@ -194,8 +219,8 @@ def _late(wait, spread, served, skewness):
 @njit()
 def _fill(points, seen, kind, of, gamma_laws, skewness, laws):
     """Products over the nodes of each situation: coefficient k of a polynomial at every point."""
-    mean, variance, busy = seen
-    drawing, k, service, spread, third, lump, alone, size = of
+    mean, variance, busy, waiting = seen
+    drawing, k, service, spread, third, lump, alone, size, part, _ = of
     gamma, log_shapes, scores = gamma_laws
     count, rows, columns = points.size, log_shapes.size, scores.size
     most = k.max()
@@ -213,7 +238,7 @@ def _fill(points, seen, kind, of, gamma_laws, skewness, laws):
             p = drawing[i, j]
             if p <= 0:
                 continue
-            u = max(busy[s, j], LEAST_BUSY)
+            u, late_share = busy[s, j], waiting[s, j]
             wait = mean[s, j] / u
             waits = max((variance[s, j] + mean[s, j] ** 2) / u - wait**2, LEAST_SCV * wait**2)
             begin, late, v = _late(
@@ -233,7 +258,10 @@ def _fill(points, seen, kind, of, gamma_laws, skewness, laws):
                 right = column - left
                 one = gamma[low, left] + right * (gamma[low, left + 1] - gamma[low, left])
                 two = gamma[low + 1, left] + right * (gamma[low + 1, left + 1] - gamma[low + 1, left])
-                at_node[x] = (1 - u) * alone[size[i], j, x] + u * (one + up * (two - one))
+                idle = alone[size[i], j, x]
+                if part[i] > 0:
+                    idle += part[i] * (alone[size[i] + 1, j, x] - idle)
+                at_node[x] = (1 - late_share) * idle + late_share * (one + up * (two - one))
             for c in range(k[i], 0, -1):
                 whole[c] = whole[c] * (1 - p) + whole[c - 1] * p
                 for x in range(count):

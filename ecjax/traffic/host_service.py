@@ -4,6 +4,7 @@ import numpy as np
 
 from ecjax.model import with_stalls
 from ecjax.queueing.service_law import ServiceLaw
+from ecjax.queueing.wait_law import TAIL
 
 
 def host_parts(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -14,6 +15,17 @@ def host_parts(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray
         for part in (service.offset, service.offset_per_byte, service.scale, service.scale_per_byte)
     )
     return offset + by_offset * size, scale + by_scale * size
+
+
+def host_longest(service: ServiceLaw, chunk_bytes: np.ndarray) -> np.ndarray:
+    """A time that all but 1e-6 of the services of chunks of these bytes, (r,), stay below, s: (r, m)."""
+    value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)
+    offset, scale = host_parts(service, chunk_bytes)
+    longest = offset + scale * value[np.arange(len(value)), np.argmax(level >= 1 - TAIL, axis=1)]
+    if service.stalls is None:
+        return longest
+    probability, time = map(np.asarray, service.stalls)
+    return longest + np.where(probability > TAIL, time, 0.0).max(axis=1)
 
 
 def host_moments(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

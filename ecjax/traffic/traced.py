@@ -67,7 +67,8 @@ def traced_latency(
     Args:
         probabilities: pi, (r, m).
         log: reads of the r files.
-        workload: chunk sizes, services, connection delays, and other work at constant rates; rates do not count.
+        workload: chunk sizes, services, channels, connection delays, and other work at constant rates; rates do not
+            count.
         points: s, (P,), where laws are taken (``latency_laws.grid``).
         rate_scale: rates are so many times those of the log.
         levels: of the quantiles, static.
@@ -75,7 +76,7 @@ def traced_latency(
         most_steps: of the recursion in a bin, static.
     """
     width, unit = log.width_s / rate_scale, log.unit_s / rate_scale
-    first, second, third = workload.service.moments(workload.chunk_bytes[:, None])
+    first, second, third = workload.work.moments(workload.chunk_bytes[:, None])
     bins = width.shape[0]
 
     def by_bin(values: jax.Array) -> jax.Array:
@@ -107,15 +108,7 @@ def traced_latency(
     at = log.bin[log.sample]
     mean, variance, late = (jnp.asarray(each)[at] for each in path[:3])
     share = jnp.maximum(1 - itself[None, :] / mean, 0)
-    kinds = readers(
-        points,
-        probabilities,
-        workload.chunk_bytes,
-        workload.sizes,
-        workload.service,
-        workload.connect,
-        workload.most,
-    )
+    kinds = readers(points, probabilities, workload)
     variance = jnp.maximum(variance - (q * itself)[None, :], variance * share)
     seen = Seen(mean * share, variance, late * share)
     laws = latency_laws(points, seen, log.file[log.sample], kinds, workload.most)

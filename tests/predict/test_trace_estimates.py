@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -16,7 +17,7 @@ from ecjax.predict.logged import estimate_width, expected_reads, remarks, time_o
 from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import trace_estimate
-from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.streams.arrivals import Factors
 from ecjax.traffic.bins import bin_arrivals
@@ -141,6 +142,53 @@ def test_bursts_of_one_file_are_not_lost_among_the_reads_of_others():
     assert found.mean[0] == pytest.approx(np.mean(runs), rel=0.05)
     assert found.quantiles[0, 2] == pytest.approx(np.quantile(runs, 0.99), rel=0.15)
     assert found.mean[2] == pytest.approx(np.mean([run[log[1] == 0].mean() for run in runs]), rel=0.1)
+
+
+def _of_one_node(times, service, mean, connect=None, channels=None):
+    """The estimate of reads of one file, on one node."""
+    load = Workload.of(1.0, 1.0, 1, service, connect, channels=channels)
+    length = float(times[-1]) + 1.0
+    reads, _ = bin_arrivals(
+        times, np.zeros(len(times), int), 1, estimate_width(length, mean), None, (0.0, length)
+    )
+    placed = Placed(np.ones((1, 1)), np.ones(1), load.work, np.ones((1, 1)), np.zeros((3, 1)))
+    return trace_estimate(Arrivals(reads), placed, load)
+
+
+@pytest.mark.parametrize(("connect", "latency"), [((0.1, 0.0), 0.101), ((0.0, 0.01), 0.001)])
+def test_connections_may_take_much_longer_than_services(connect, latency):
+    """A read every second of 1 ms; delays of mean 0 are none."""
+    service = ServiceLaw.of_nodes(UnitLaw.named("deterministic"), offset=1e-3, nodes=1)
+    found = _of_one_node(np.arange(500.0), service, 1e-3, connect)
+    # laws are taken at points 3 % apart
+    assert found.mean[0] == pytest.approx(latency, rel=0.02)
+    assert found.quantiles[0] == pytest.approx([latency] * 4, rel=0.03)
+
+
+def test_stalls_may_take_hundreds_of_mean_services():
+    """A read every second of 1 ms on average, of 0.9 s more with probability 0.002: none meets another."""
+    stalls = Stalls(jnp.full((1, 1), 2e-3), jnp.full((1, 1), 0.9))
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=1e-3, nodes=1, stalls=stalls)
+    found = _of_one_node(np.arange(2000.0), service, 2.8e-3)
+    assert found.quantiles[0, 3] == pytest.approx(0.9 + 1e-3 * np.log(2), rel=0.05)
+
+
+def test_channels_serve_reads_of_a_log_at_the_same_time():
+    """Bursts on a node of two servers with exponential services, beside a plain simulation."""
+    rng, c = np.random.default_rng(1), 2
+    begin = np.repeat(rng.uniform(0, 20_000, 150), 20)
+    times = np.sort(np.concatenate([rng.uniform(0, 20_000, 20_000), begin + rng.uniform(0, 3, 3000)]))
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=1.0, nodes=1)
+    found = _of_one_node(times, service, 1.0 / c, channels=np.full(1, float(c)))
+    means = []
+    for _ in range(4):
+        free, sojourn = np.zeros(c), np.empty(len(times))
+        for number, (now, time) in enumerate(zip(times, rng.exponential(size=len(times)), strict=True)):
+            first = np.argmin(free)
+            free[first] = max(free[first], now) + time
+            sojourn[number] = free[first] - now
+        means.append(sojourn.mean())
+    assert found.mean[0] == pytest.approx(np.mean(means), rel=0.04)
 
 
 def test_writes_load_every_chunk_in_their_own_bins():

@@ -43,13 +43,52 @@ def test_laws_on_the_host_are_those_in_jax():
 
     @jax.jit
     def laws(seen, kind):
-        of = readers(at, jnp.asarray(PLAN), jnp.ones(3), LOAD.sizes, SERVICE, None, 2)
+        of = readers(at, jnp.asarray(PLAN), LOAD)
         return latency_laws(at, seen, kind, of, 2)
 
     traced = laws(Seen(*map(jnp.asarray, seen)), jnp.asarray(kind, jnp.int32))
     np.testing.assert_allclose(traced, host, atol=5e-3)
     assert np.all(np.diff(host, axis=1) >= -1e-12)
     np.testing.assert_allclose(law_means(at, traced), law_means(at, jnp.asarray(host)), rtol=5e-3)
+
+
+def _means(load, seen, files):
+    """Mean latency of reads of one node, of each file, by the laws on the host and in JAX."""
+    plan, size, kind = np.ones((files, 1)), np.asarray(load.chunk_bytes), np.arange(files)
+    points = grid(float(size.min()), float(size.max()) + float(np.max(seen.mean)))
+    channels = None if load.channels is None else np.asarray(load.channels)
+    of = host_readers(points, plan, size, np.asarray(load.sizes), load.service, load.connect, channels)
+    host = law_means(jnp.asarray(points), jnp.asarray(host_laws(points, seen, kind, of)))
+
+    @jax.jit
+    def laws(seen):
+        at = jnp.asarray(points)
+        return law_means(
+            at, latency_laws(at, seen, jnp.asarray(kind), readers(at, jnp.asarray(plan), load), 1)
+        )
+
+    return np.asarray(host), np.asarray(laws(Seen(*map(jnp.asarray, seen))))
+
+
+def test_reads_of_an_idle_node_take_as_long_as_their_size():
+    """Of more sizes than laws are taken of: services are proportional to the size, 1 s per byte."""
+    size = np.geomspace(1.0, 100.0, 17)
+    service = ServiceLaw.of_nodes(UnitLaw.named("gamma", shape=2.0), scale_per_byte=0.5, nodes=1)
+    load = Workload.of(np.ones(17), size, 1, service)
+    assert len(load.sizes) == 16
+    for means in _means(load, Seen(*[np.zeros((17, 1))] * 3), 17):
+        np.testing.assert_allclose(means, size, rtol=0.02)
+
+
+@pytest.mark.parametrize(("c", "load", "waits"), [(1, 0.5, 1 / 2), (2, 0.5, 1 / 3), (3, 0.6, 27 / 76)])
+def test_reads_wait_for_a_channel_with_the_probability_of_erlang(c, load, waits):
+    """Services of mean 1 in balance: a busy server as fast as c channels has exponential work left."""
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=1.0, nodes=1)
+    work = np.full((1, 1), 1 / (c * (1 - load)))
+    seen = Seen(load * work, (2 * load - load**2) * work**2, np.full((1, 1), load))
+    reads = Workload.of(1.0, 1.0, 1, service, channels=None if c == 1 else np.full(1, float(c)))
+    for means in _means(reads, seen, 1):
+        np.testing.assert_allclose(means, 1 + waits * work[0], rtol=0.01)
 
 
 def test_mean_and_quantile_are_differentiable_and_batched_over_plans_and_rates():
