@@ -11,6 +11,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 MOST_BINS = 2**22
+_ROUNDING = 4.0  # of the spacing of numbers at the times: parsed, subtracted, scaled and divided
+_MOST_ROUNDING = 0.1  # of a bin
 
 
 class BinnedReads(NamedTuple):
@@ -70,7 +72,9 @@ def bin_arrivals(
     if not len(times_s):
         raise ValueError("no arrivals, so there are no bins")
     begin, end = (times_s[0], None) if interval_s is None else interval_s
-    place = np.floor((times_s - begin) / width_s).astype(np.int64)
+    # arrivals on the ticks of a clock are at the borders of bins, but for the rounding of their times
+    rounding = _ROUNDING * np.spacing(max(abs(begin), abs(times_s[-1])))
+    place = np.floor((times_s - begin + min(rounding, _MOST_ROUNDING * width_s)) / width_s).astype(np.int64)
     last = int(place[-1]) if end is None else max(int(np.ceil((end - begin) / width_s)) - 1, int(place[-1]))
     if place[0] < 0 or (end is not None and times_s[-1] > end):
         raise ValueError(f"arrivals from {times_s[0]} to {times_s[-1]} s are not within {interval_s}")

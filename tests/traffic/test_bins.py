@@ -34,6 +34,18 @@ def test_an_interval_keeps_empty_time_at_both_ends():
         bin_arrivals(times, file, 5, 0.25, interval_s=(0.0, 20.0))
 
 
+@pytest.mark.parametrize("begin", [0.0, 0.7, 1.7e9])
+@pytest.mark.parametrize("ticks", [1, 3])
+@pytest.mark.parametrize(("tick", "factor"), [(0.1, 1.0), (0.001, 1.0), (0.001, 7.0)])
+def test_arrivals_on_the_ticks_of_a_clock_are_in_the_bins_of_their_ticks(begin, ticks, tick, factor):
+    """One on every tick, as decimals are read; the log may be replayed faster."""
+    first = round(begin / tick)
+    times = np.array([float(f"{(first + number) * tick:.3f}") for number in range(3000)]) / factor
+    reads, _ = bin_arrivals(times, np.zeros(3000, int), 1, ticks * tick / factor)
+    np.testing.assert_array_equal(reads.bin, np.arange(3000 // ticks))
+    np.testing.assert_array_equal(reads.reads, ticks)
+
+
 def test_no_arrivals_have_no_bins():
     with pytest.raises(ValueError, match="no arrivals"):
         bin_arrivals(np.zeros(0), np.zeros(0, int), 1, 1.0)
