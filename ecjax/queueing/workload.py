@@ -12,6 +12,7 @@ from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw
 
 MOST_SIZES = 16
+_ONE_SIZE = 1e-6  # deviation of sizes from their mean that is none
 
 
 @jax.tree_util.register_dataclass
@@ -150,12 +151,20 @@ def access_arrivals(load: Workload, accesses: jax.Array) -> tuple[jax.Array, jax
     rates, bytes_, square = (_by_size(accesses * size**p, group, ranges) for p in range(3))
     read = rates > 0
     safe = jnp.where(read, rates, 1)
-    middle = load.sizes[::2][:, None]
-    mean = jnp.where(read, bytes_ / safe, middle)
+    lowest = load.sizes[::2][:, None]
+    mean = jnp.where(read, bytes_ / safe, lowest)
     variance = jnp.where(read, square / safe - mean**2, 0)
-    # a range with one size: the derivative of the root must not be infinite
-    spread = jnp.sqrt(jnp.maximum(variance, 1e-12 * mean**2))
-    return jnp.concatenate([rates / 2] * 2), jnp.concatenate([mean - spread, mean + spread])
+    # a range with one size, be it 0: the derivative of the root must not be infinite
+    variance = jnp.maximum(variance, (_ONE_SIZE * jnp.maximum(mean, _ONE_SIZE)) ** 2)
+    spread, above = jnp.sqrt(variance), mean - lowest
+    # few large files among many small ones: two equally frequent sizes would reach below the range, and below 0
+    few = (spread > above) & (above > _ONE_SIZE * mean)
+    above = jnp.where(few, above, spread)
+    share = above**2 / (variance + above**2)
+    return (
+        jnp.concatenate([rates * (1 - share), rates * share]),
+        jnp.concatenate([mean - above, mean + variance / above]),
+    )
 
 
 def _by_size(values: jax.Array, index: jax.Array, count: int) -> jax.Array:

@@ -21,6 +21,7 @@ from ecjax.queueing import (
     tail_bound,
 )
 from ecjax.queueing.dependence import pair_correlation
+from ecjax.queueing.workload import node_arrivals
 
 # one shape for most tests, so that few programs are compiled: 4 files, 6 nodes, k up to 4
 R, M, MOST = 4, 6, 4
@@ -277,6 +278,18 @@ def test_many_chunk_sizes_are_interpolated():
     one_node = plain_estimate(np.full((r, M), 1 / M), single)
     wait = loads[1] / (2 * (1 - loads[0]))
     assert_allclose(one_node.file_mean, (first + wait[None]).mean(axis=1), rtol=3e-3)
+
+
+def test_sizes_that_stand_for_a_range_are_within_it():
+    """Of a byte to a gigabyte, in every range few large files among many small ones, and one size in the last."""
+    size = np.append(np.geomspace(1.0, 1e9, 31)[:-2], 1e9)
+    rates = np.resize([1.0, 1e-3, 1e-3, 0.1], 30)
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), offset=1e-3, scale_per_byte=1e-8, nodes=1)
+    found, sizes = map(np.asarray, node_arrivals(Workload.of(rates, size, 1, service), np.ones((30, 1))))
+    assert found.shape == (16, 1) and found.min() > 0
+    assert sizes.min() >= 1.0 and sizes.max() <= 1e9 * (1 + 2e-6)
+    for power in range(3):
+        assert_allclose(np.sum(found * sizes**power), rates @ size**power, rtol=1e-9)
 
 
 def test_wrong_shapes_are_refused():
