@@ -29,7 +29,8 @@ from ecjax.queueing.workload import MOST_SIZES, Workload, node_arrivals
 from ecjax.simulation.laws import Laws
 
 MOST_KINDS = 1024
-_ROWS = (128, MOST_KINDS)  # few sizes of arrays are few programs to compile
+# few sizes of arrays are few programs to compile; the larger ones have rows for what a sample of kinds lacks
+_ROWS = (128, MOST_KINDS, 2 * MOST_KINDS, 4 * MOST_KINDS)
 _ROUNDS = 20
 _NEAR = 1e-9  # of the largest load: as good as equal
 _BEGUN: set[Any] = set()  # structures and shapes that this process has begun to compile for

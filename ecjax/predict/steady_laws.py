@@ -9,10 +9,11 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.sparse import csr_matrix, vstack
 
 from ecjax.predict.common_writes import common_writes
 from ecjax.predict.mixtures import Cells, joined, laws_of_quantiles
-from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, padded
+from ecjax.predict.plan_estimates import MOST_KINDS, Kinds, arrivals_of, calibrated_sample, padded
 from ecjax.predict.read_samples import FileKinds, Groups, group_reads, within
 from ecjax.predict.workload import ESTIMATE
 from ecjax.queueing.condense import condense
@@ -24,6 +25,7 @@ from ecjax.traffic.paths import Pieces
 _CLUSTERS = (1, 2, 4, 8)
 _NEAR = 0.1  # root mean square of log(1 - load) within a cluster
 _ROUNDS = 20
+_OF_CLASS = 64  # draws that a class needs
 
 
 def steady_laws(
@@ -58,8 +60,8 @@ def steady_laws(
         used = np.flatnonzero(met)
         marginals, size = placed.probabilities[kinds.first[used]], placed.chunk_bytes[kinds.first[used]]
         rows = Kinds(marginals, met[used], size, np.rint(marginals.sum(axis=1)))
-        drawn, rate = calibrated_sample(rows, placed.service)
-        full = padded(Kinds(*(each[drawn] for each in rows))._replace(rate=rate))
+        chosen, rate, weights = _chosen(rows, placed, group_reads(part, groups, kinds)[:, used], groups)
+        full = padded(Kinds(*(each[chosen] for each in rows))._replace(rate=rate))
         beside, common = placed.background, workload.common_writes
         if pieces.writes is not None:
             written = _write_rates(within(pieces.writes, member), per_s)
@@ -76,17 +78,65 @@ def steady_laws(
             workload.channels,
         )
         load = replace(load, common_writes=common)
-        if len(drawn) < len(used):
+        if len(chosen) < len(used):
             load = replace(load, arrivals=arrivals_of(rows, workload.service))
         marginals = jnp.asarray(full.probabilities)
         estimate = ESTIMATE(marginals, load, condensed=condense(marginals, load))
         mean, quantiles = (
-            np.asarray(each)[: len(drawn)] for each in (estimate.file_mean, estimate.file_quantiles)
+            np.asarray(each)[: len(chosen)] for each in (estimate.file_mean, estimate.file_quantiles)
         )
-        share = group_reads(part, groups, kinds)[:, used[drawn]]
-        weights = share.multiply((rate / met[used[drawn]])[None, :]).tocsr()
         cells.append(Cells(laws_of_quantiles(points, quantiles), mean, weights))
     return joined(cells)
+
+
+def _chosen(
+    rows: Kinds, placed: Placed, reads: csr_matrix, groups: Groups
+) -> tuple[np.ndarray, np.ndarray, csr_matrix]:
+    """Kinds whose laws are taken: of many a sample that stands for all reads, and what groups need besides.
+
+    Args:
+        rows: K kinds with their rates.
+        placed: for the services.
+        reads: (G, K) reads of each kind in each group.
+        groups: of files.
+
+    Returns:
+        Places of n of them, the rates (n,) that load the nodes as all kinds do, 0 of those that groups need, and the
+        reads (G, n) of groups that each stands for.
+    """
+    drawn, rate = calibrated_sample(rows, placed.service)
+    count = len(rows.rate)
+    if len(drawn) == count:
+        return drawn, rate, reads
+    mixed = 1 + groups.classes
+    draws, rates = np.bincount(drawn, minlength=count), np.bincount(drawn, rate, count)
+    few = int(np.clip(MOST_KINDS // mixed, 1, _OF_CLASS))
+    stand_for = [
+        csr_matrix(_conditional(row, draws, rates / rows.rate, few)) for row in reads[:mixed].toarray()
+    ]
+    # a file is its own kind, however seldom it is read
+    weights = vstack([*stand_for, reads[mixed:]], "csr")
+    chosen = np.union1d(drawn, weights.indices)
+    return chosen, rates[chosen], weights[:, chosen]
+
+
+def _conditional(reads: np.ndarray, draws: np.ndarray, weight: np.ndarray, few: int) -> np.ndarray:
+    """Reads of a group, (K,), as those kinds that are drawn, or, where few of its kinds are, as so many of its own.
+
+    Args:
+        reads: of the group, (K,).
+        draws: how often each kind is drawn, (K,).
+        weight: rate of what is drawn, in that of the kind, (K,).
+        few: draws.
+    """
+    total = reads.sum()
+    if draws[reads > 0].sum() >= few:
+        sample = reads * weight
+        return sample * (total / sample.sum())
+    if total == 0:
+        return reads
+    own = np.searchsorted(np.cumsum(reads), (np.arange(few) + 0.5) / few * total)
+    return np.bincount(own, minlength=len(reads)) * (total / few)
 
 
 def _write_rates(writes: BinnedReads, per_s: np.ndarray) -> np.ndarray:

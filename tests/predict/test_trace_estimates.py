@@ -191,6 +191,33 @@ def test_channels_serve_reads_of_a_log_at_the_same_time():
     assert found.mean[0] == pytest.approx(np.mean(means), rel=0.04)
 
 
+def test_files_of_more_kinds_than_laws_wait_as_all_others():
+    """M/M/1: of 3000 files with sizes of their own some are read once, and a class of 200 hardly ever."""
+    rng, files, mean, load = np.random.default_rng(0), 3000, 0.1, 0.6
+    weight = 1.0 / np.arange(1, files + 1)
+    times = np.cumsum(rng.exponential(mean / load, 100_000))
+    file = rng.choice(files, len(times), p=weight / weight.sum())
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=1)
+    size = 1.0 + np.arange(files) / files
+    of_class = (np.arange(files) >= 2800).astype(int)
+    length = float(times[-1])
+    reads, _ = bin_arrivals(times, file, files, estimate_width(length, mean), None, (0.0, length))
+    placed = Placed(np.ones((files, 1)), size, service, np.ones((files, 1)), np.zeros((3, 1)))
+    groups = Groups(of_class, 2, np.arange(0, files, 3))
+    load_of = Workload.of(np.ones(files), size, 1, service)
+    found = trace_estimate(Arrivals(reads), placed, load_of, groups)
+    assert found.branch == "denoised"
+    sojourn = mean / (1 - load)
+    read = np.bincount(file, minlength=files)[::3] > 0
+    assert read.sum() > 900
+    np.testing.assert_allclose(found.mean[:3], sojourn, rtol=0.03)
+    apart = np.abs(found.mean[3:][read] / sojourn - 1)
+    # a file of which most reads come within the same minute meets what is there
+    assert np.quantile(apart, 0.98) < 0.03 and apart.max() < 0.2
+    apart = np.abs(found.quantiles[3:, 2][read] / (sojourn * np.log(100)) - 1)
+    assert np.quantile(apart, 0.98) < 0.05
+
+
 def test_writes_load_every_chunk_in_their_own_bins():
     rng = np.random.default_rng(8)
     reads, writes = np.sort(rng.uniform(0, 600, 1200)), np.sort(rng.uniform(200, 230, 330))
