@@ -180,17 +180,19 @@ def _earlier_bounds(at: OperatingPoint) -> list[Latencies]:
     """The two bounds of Fig. 7 of the JLCM paper (split-merge for exponential service only); none where infinite.
 
     Raises:
-        UserError: nodes or files differ, or a node keeps no chunk of a file: these bounds know one kind of each.
+        UserError: nodes or files differ, a node keeps no chunk of a file, or connections take time: these bounds know
+            one kind of each, and no connections.
     """
     problem, plan, table = at.problem, at.plan, at.laws.table
+    connecting = np.any(problem.nodes.connect_mean) or np.any(problem.nodes.connect_variance)
     k, size = np.unique(np.asarray(problem.files.k)), np.unique(np.asarray(problem.files.chunk_bytes))
     stalled = table[0, KIND] in WITH_STALLS
     alike = not stalled and len(k) == 1 and len(size) == 1 and np.all(table == table[0]) and plan.stored.all()
     other_work = problem.writes is not None or np.any(np.asarray(problem.nodes.background))
-    if not alike or plan.per_node > 1 or other_work:
+    if not alike or plan.per_node > 1 or other_work or connecting:
         raise UserError(
-            "earlier_bounds=true: found nodes or files that differ, stalls or other work; allowed: one service law, "
-            "one k, one chunk size, chunks of every file on all nodes, reads only"
+            "earlier_bounds=true: found nodes or files that differ, stalls, connection delays or other work; allowed: "
+            "one service law, one k, one chunk size, chunks of every file on all nodes, reads only, no connect_mean_s"
         )
     rate, k_, n = float(problem.files.rate.sum()), round(float(k[0])), len(plan.nodes)
     law = node_laws(at.laws, 1)

@@ -248,6 +248,26 @@ def test_chunks_that_a_node_serves_together_are_as_long_as_they_are(tmp_path):
         assert row["mean_s"] == pytest.approx(expected[size], abs=5 * error + 0.01)
 
 
+def test_earlier_bounds_know_no_connection_delays(tmp_path):
+    """Reads of 2 of 6 alike nodes that hardly ever wait; the bounds are without the 50 ms that a connection takes."""
+    planning = tables(tmp_path, bytes=[4.0] * 4)
+    nodes = pq.read_table(planning["nodes"])
+    common = {"plan": "none", "rate_scale": 1e-3, "earlier_bounds": True, "requests": 2000}
+    columns = [name for name in nodes.column_names if not name.startswith("background")]
+    for left_out in ((), ("connect_mean_s",), ("connect_var_s2",)):
+        pq.write_table(
+            nodes.select([name for name in columns if name not in left_out]), tmp_path / "nodes.parquet"
+        )
+        with pytest.raises(UserError, match="earlier_bounds=true: found .* connection delays"):
+            replay_study(options(tmp_path / "refused", planning, **common), QUIET)
+    pq.write_table(
+        nodes.select([name for name in columns if not name.startswith("connect")]), tmp_path / "nodes.parquet"
+    )
+    assert replay_study(options(tmp_path / "out", planning, **common), QUIET) == 0
+    # the larger of two exponentials of 0.3 s, after 0.2 s and 0.1 s/B
+    assert rows(tmp_path / "out", "all", "forks")["mean_s"][0] == pytest.approx(0.4 + 0.3 * 1.5, rel=0.01)
+
+
 def test_decoding_and_client_links_add_what_they_take(tmp_path):
     planning = tables(tmp_path)
     common = {"plan": "none", "requests": 2000}
