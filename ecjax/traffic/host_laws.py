@@ -19,7 +19,8 @@ from ecjax.traffic.latency_laws import LEAST_BUSY, Seen
 
 _ROUNDS = 60  # of the odds of a draw
 _FIXED = 1e-9  # probabilities nearer to 0 and 1 are that
-_DELAYS = 33  # points that stand for a connection delay
+# levels between which a value stands for a connection delay: even ones, and to 1e-6 above for the 99.9 % point
+_LEVELS = np.concatenate([np.arange(32) / 32, 1 - 0.5 ** (np.arange(11, 41) / 2), [1.0]])
 
 
 class HostReaders(NamedTuple):
@@ -135,27 +136,28 @@ def _alone(
     return laws
 
 
-def _with_stalls(delays: np.ndarray, stalls: Stalls | None, node: int) -> list[tuple[float, float]]:
+def _with_stalls(
+    delays: list[tuple[float, float]], stalls: Stalls | None, node: int
+) -> list[tuple[float, float]]:
     """Probability and time (s) of what comes on top of a service: connection delays, with and without a stall."""
-    shares = np.full(len(delays), 1 / len(delays))
     if stalls is None:
-        return list(zip(shares, delays, strict=True))
+        return delays
     probability, time = (np.asarray(part[node]) for part in stalls)
     probability, time = np.append(1 - probability.sum(), probability), np.append(0.0, time)
     return [
         (p * share, delay + stall)
         for p, stall in zip(probability, time, strict=True)
-        for share, delay in zip(shares, delays, strict=True)
+        for share, delay in delays
     ]
 
 
-def _delays(mean: float, variance: float) -> np.ndarray:
-    """Equally likely values of a gamma law; one where it is constant."""
+def _delays(mean: float, variance: float) -> list[tuple[float, float]]:
+    """Probabilities and values (s) that stand for a gamma law, means of its parts; one where it is constant."""
     if variance <= 1e-10 * mean**2:
-        return np.array([mean])
-    level = (np.arange(_DELAYS) + 0.5) / _DELAYS
-    values = special.gammaincinv(mean**2 / variance, level) * variance / mean
-    return values * mean / values.mean()
+        return [(1.0, mean)]
+    shape, share = mean**2 / variance, np.diff(_LEVELS)
+    of_mean = special.gammainc(shape + 1, special.gammaincinv(shape, _LEVELS))
+    return list(zip(share, mean * np.diff(of_mean) / share, strict=True))
 
 
 @njit()

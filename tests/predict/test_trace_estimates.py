@@ -165,6 +165,15 @@ def test_connections_may_take_much_longer_than_services(connect, latency):
     assert found.quantiles[0] == pytest.approx([latency] * 4, rel=0.03)
 
 
+def test_connections_are_gamma_laws_to_their_tails():
+    """A read every second of 1 ms, after an exponential delay of 50 ms."""
+    service = ServiceLaw.of_nodes(UnitLaw.named("deterministic"), offset=1e-3, nodes=1)
+    found = _of_one_node(np.arange(500.0), service, 1e-3, (0.05, 0.05**2))
+    assert found.mean[0] == pytest.approx(0.051, rel=0.01)
+    expected = 1e-3 + 0.05 * np.log([2.0, 10.0, 100.0, 1000.0])
+    np.testing.assert_allclose(found.quantiles[0], expected, rtol=0.05)
+
+
 def test_stalls_may_take_hundreds_of_mean_services():
     """A read every second of 1 ms on average, of 0.9 s more with probability 0.002: none meets another."""
     stalls = Stalls(jnp.full((1, 1), 2e-3), jnp.full((1, 1), 0.9))

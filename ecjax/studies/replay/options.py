@@ -162,7 +162,8 @@ class ReplayOptions(LogOptions):
     estimate: bool = option(True, "also estimate latencies without simulation", identifies=True)
     earlier_bounds: bool = option(
         False,
-        "also the split-merge and forks bounds, for alike nodes and files (Fig. 7 of the JLCM paper)",
+        "also the split-merge and forks bounds, for alike nodes and files without connection delays (Fig. 7 of the "
+        "JLCM paper)",
         identifies=True,
     )
     seed: int = option(0, "seed of the first replication", Whole(0, 2**62))
