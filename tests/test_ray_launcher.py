@@ -91,11 +91,11 @@ def test_lists_a_sweep_and_a_sweep_on_ray_give_equal_tables(tmp_path):
 def test_a_mistake_leaves_nothing_and_a_sweeper_with_rounds_is_given_a_column(tmp_path):
     done = ecjax(tmp_path, "schedule", "-m", "seeds=1,0", "out=wrong")
     assert done.returncode == 2 and not (tmp_path / "wrong").exists()
-    words = ["hydra.sweeper.max_batch_size=1", "hydra.launcher.objective=makespan_s", "rate_scale=1,2"]
-    done = ecjax(tmp_path, "schedule", "-m", *words, *SMALL, "out=rounds")
+    words = ["hydra.sweeper.max_batch_size=1", "rate_scale=1,2", *SMALL, "out=rounds"]
+    done = ecjax(tmp_path, "schedule", "-m", *words, "hydra.launcher.objective=makespan_s")
     assert done.returncode == 0, done.stderr
     assert runs(tmp_path / "rounds") == 2 * SOURCES
-    done = ecjax(tmp_path, "schedule", "-m", *words, *SMALL, "out=rounds", "hydra.launcher.objective=nothing")
+    done = ecjax(tmp_path, "schedule", "-m", *words, "hydra.launcher.objective=nothing")
     assert done.returncode == 2 and "objective: found nothing" in done.stderr
 
 

@@ -47,10 +47,10 @@ def finished(*words, **options):
     return done.returncode, " ".join(done.stderr.split()), time.monotonic() - began
 
 
-def started(out, stderr, *more):
+def started(out, stderr, study=STUDY):
     """The study on Ray, under way."""
     return subprocess.Popen(
-        command(*STUDY, *more, f"out={out}", *ON_RAY),
+        command(*study, f"out={out}", *ON_RAY),
         stdout=subprocess.DEVNULL,
         stderr=stderr,
         text=True,
@@ -229,7 +229,8 @@ def test_interrupted(tmp_path):
     """Ctrl-C: exit code 130, what is committed stays, nothing runs on."""
     out = tmp_path / "out"
     # runs are committed together: long enough that not all are at once
-    driver = started(out, subprocess.PIPE, "seeds=100")
+    longer = ["seeds=100" if word.startswith("seeds=") else word for word in STUDY]
+    driver = started(out, subprocess.PIPE, longer)
     _until(lambda: driver.poll() is not None or _committed(out) >= 2)
     family = _family(driver.pid)
     os.kill(driver.pid, signal.SIGINT)
