@@ -246,16 +246,21 @@ def certified_lanes(
 
 
 def _choices(problem: Problem, probabilities: np.ndarray, stored: np.ndarray) -> np.ndarray:
-    """Whole choices like a given plan's: the k most read chunks hot, its others cold as far as the floor needs them."""
+    """Whole choices like a given plan's: the k most read chunks hot, its others cold as far as the floor needs them.
+
+    Rows that fall short of the floor or crowd a site there are left to be placed anew, as zeros.
+    """
     k, floor = (np.asarray(values).astype(int)[:, None] for values in (problem.k, problem.floor))
     usable_chunks = stored & np.asarray(usable(problem))
     rank = np.argsort(
         np.argsort(-(usable_chunks + probabilities * usable_chunks), axis=1, kind="stable"), axis=1
     )
-    complete = usable_chunks.sum(axis=1, keepdims=True) >= floor
-    return np.where(
-        complete & usable_chunks & (rank < k), 2, np.where(complete & usable_chunks & (rank < floor), 1, 0)
-    ).astype(np.int8)
+    kept = usable_chunks & (rank < floor)
+    complete = usable_chunks.sum(axis=1) >= floor[:, 0]
+    if problem.per_site is not None:
+        complete &= limits.most_at_a_site(problem, kept) <= problem.per_site
+    kept &= complete[:, None]
+    return np.where(kept & (rank < k), 2, kept).astype(np.int8)
 
 
 class _Timer:

@@ -106,16 +106,26 @@ def violations(problem: Problem, stored: np.ndarray) -> dict[str, Violation]:
     if problem.allowed is not None:
         by_constraint["allowed"] = _broken((placement & ~np.asarray(problem.allowed)).sum(axis=1))
     if problem.per_site is not None:
-        _, site = np.unique(np.asarray(problem.site), return_inverse=True)
-        most = np.zeros(len(placement), np.int64)
-        for each in range(site.max() + 1):
-            most = np.maximum(most, placement[:, site == each].sum(axis=1))
-        by_constraint["per_site"] = _broken(most > problem.per_site)
+        by_constraint["per_site"] = _broken(most_at_a_site(problem, placement) > problem.per_site)
     if problem.capacity is not None:
         by_constraint["capacity"] = _broken(
             np.asarray(problem.price_chunks) @ placement > np.asarray(problem.capacity)
         )
     return by_constraint
+
+
+def most_at_a_site(problem: Problem, stored: np.ndarray) -> np.ndarray:
+    """Chunks that each row has at the site where it has most, (R,), on the host.
+
+    Args:
+        problem: with sites.
+        stored: (R, m) bool.
+    """
+    most = np.zeros(len(stored), np.int64)
+    site = np.asarray(problem.site)
+    for each in np.unique(site):
+        most = np.maximum(most, stored[:, site == each].sum(axis=1))
+    return most
 
 
 def _broken(times: np.ndarray) -> Violation:

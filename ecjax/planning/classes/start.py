@@ -43,9 +43,12 @@ def start_plan(
 
 
 def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) -> jax.Array:
-    """The most read of the chunks and the cheapest further nodes, ``floor`` in all, (R, m) bool."""
+    """The most read of the chunks and the cheapest further nodes, ``floor`` in all, (R, m) bool.
+
+    The plan may have been made for other limits.
+    """
     usable_chunks = stored & usable(problem)
     order = jnp.where(usable_chunks, -1 - probabilities, placement.chunk_prices(problem))
-    short = bool(jnp.any(usable_chunks.sum(axis=1).astype(problem.floor.dtype) < problem.floor))
     placed = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
-    return limits.within_limits(problem, probabilities, placed) if short else placed
+    broken = any(violation.times for violation in limits.violations(problem, np.asarray(placed)).values())
+    return limits.within_limits(problem, probabilities, placed) if broken else placed

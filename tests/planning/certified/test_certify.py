@@ -278,3 +278,16 @@ def test_solve_starts_from_a_given_plan():
     after = planned(problem, 1e-3, given=(before.probabilities, before.stored), certified=settings)
     np.testing.assert_array_equal(lane(after).stored, before.stored)
     assert gap_of(after) <= 5e-3
+
+
+def test_rows_of_a_given_plan_that_crowd_a_site_are_placed_anew():
+    """A limit per site that the earlier plan was not made for; it leaves room for the longest codes, 3 x 3 chunks."""
+    case, site = untuned(0, 300, 0.3), np.arange(12) % 3
+    settings = Certified(gap=5e-3)
+    before = lane(planned(case.problem(), 1e-3, certified=settings))
+    crowded = np.any([before.stored[:, site == each].sum(axis=1) > 3 for each in range(3)], axis=0)
+    assert crowded.any() and not crowded.all()
+    problem = limited(case.problem(), site=site, per_site=3)
+    after = planned(problem, 1e-3, given=(before.probabilities, before.stored), certified=settings)
+    check(case, problem, 1e-3, lane(after))
+    assert 0 <= gap_of(after) <= 5e-3

@@ -154,6 +154,21 @@ def test_every_constraint_is_kept(queue, order, how):
     assert np.any(np.asarray(plan.stored) != np.asarray(begin.stored))
 
 
+def test_an_earlier_plan_that_crowds_sites_is_spread_over_them():
+    """All chunks on the first nodes, two of which are at each site that may have one."""
+    model = class_problem(problems.mixed(), TWO, "priority")
+    site = np.arange(NODES) // 2
+    floor = jnp.minimum(model.problem.floor, 3.0)
+    problem = replace(model.problem, floor=floor, k=jnp.minimum(model.problem.k, floor))
+    problem = replace(problem, site=jnp.asarray(site), per_site=1)
+    crowding = np.arange(NODES) < np.asarray(floor)[:, None]
+    assert crowding[:, :2].all(axis=1).any()
+    begin = start_plan(problem, 0.0, "uniform", 0, (jnp.asarray(crowding, float), jnp.asarray(crowding)))
+    stored = np.asarray(begin.stored)
+    np.testing.assert_array_equal(stored.sum(axis=1), floor)
+    assert all(stored[:, site == each].sum(axis=1).max() <= 1 for each in range(3))
+
+
 @pytest.mark.slow
 def test_one_class_is_planned_like_first_come_first_served():
     case = problems.mixed(load=0.7)
