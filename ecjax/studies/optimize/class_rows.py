@@ -16,7 +16,7 @@ from ecjax.studies.optimize import rows as plan_rows
 
 
 def class_columns(
-    model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes
+    model: ClassModel, plan: ClassPlan, solution: Solution, classes: Classes, names: Identity
 ) -> dict[str, np.ndarray]:
     """Columns (K,) of ``class_plans`` that the plan tells.
 
@@ -25,14 +25,13 @@ def class_columns(
         plan: the plan.
         solution: the same with one z per file.
         classes: of the files.
+        names: ids.
     """
     problem, count = model.problem, len(classes.names)
     share, number = np.asarray(problem.share), classes.of_file
     read = share > 0
     by_file = np.where(read, np.where(read, solution.evaluation.file_latency, 0.0) * share, 0.0)
     files = np.bincount(number, minlength=count)
-    length = np.asarray(plan.stored).sum(axis=1).astype(float)
-    row = np.arange(len(number)) if problem.row is None else np.asarray(problem.row)
     work = class_work(model, kind_reads(model, plan.probabilities), other_work(model, plan.stored))
     load = np.asarray(work[0])
     parts = np.asarray(plan.weights) if model.queue == "weighted" else np.ones_like(load)
@@ -46,7 +45,7 @@ def class_columns(
         "scheduling_gap": plan.gaps,
         "max_load": np.max(load / parts, axis=1),
         "cost_dollars_per_period": np.bincount(number, np.asarray(solution.evaluation.file_cost), count),
-        "mean_n": np.bincount(number, length[row], count) / files,
+        "mean_n": np.bincount(number, plan_rows.code_lengths(solution, names), count) / files,
     }
 
 

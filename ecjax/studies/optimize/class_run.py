@@ -133,14 +133,15 @@ def _rows_of(
     if not np.isfinite(plan.objective):
         return row | _unstable(case, item, model, plan), {}
     solution, deadlines = _solution(queue, case, model, plan), promised(options, case)
-    columns = class_rows.class_columns(model, plan, solution, classes)
+    columns = class_rows.class_columns(model, plan, solution, classes, case.names)
     row |= plan_rows.plan_columns(solution, case) | {
         "z_s": None,
         "class_latency_s": json.dumps(dict(zip(classes.names, columns["latency_s"], strict=True))),
     }
     if np.isfinite(plan.joint_gap):
         row["scheduling_gap"] = plan.joint_gap
-    if options.estimate and problem.files.count <= MOST_KINDS:
+    # chunks served together have no estimate
+    if options.estimate and case.names.per_node == 1 and problem.files.count <= MOST_KINDS:
         row |= _estimates(options, case, item, problem, plan)
     columns["importance"] = np.array(item.way.importance)
     if outcome is not None and deadlines is not None:

@@ -83,3 +83,20 @@ def test_tables_count_chunks_and_k_must_be_a_multiple(tmp_path):
     assert loads["load"].max() == pytest.approx(run.max_load, rel=1e-9)
     with pytest.raises(UserError, match="a read takes 3 chunks; allowed: a multiple of 2"):
         check_together(*problems.Case(case.nodes, case.files.assign(k=3)).tables(), 2)
+
+
+def test_queues_by_class_count_chunks_and_estimate_nothing(tmp_path):
+    """The estimate is of single chunks; as with one queue for all there is none of chunks served together."""
+    case = problems.mixed()
+    files = case.files.assign(k=2, rate_per_s=case.files["rate_per_s"] / 4)
+    case = problems.Case(case.nodes, files.assign(service_class=np.arange(len(files)) % 2))
+    out = tmp_path / "out"
+    by_class = {"queue": "priority", "method": None, "start": "uniform", "eps": 0.01, "theta": 0.0}
+    code, _ = problems.study(out, case, max_chunks_per_node=2, estimate=True, **by_class)
+    assert code == 0
+    plans = read_results(out, "file_plans")
+    classes = read_results(out, "class_plans").set_index("service_class")
+    placed = read_results(out, "placements").groupby("file_id")["chunks"].sum()
+    for name, own in plans.groupby("service_class"):
+        assert classes["mean_n"][name] == placed[own["file_id"]].mean() == own["n"].mean()
+    assert read_results(out, "runs")[["estimated_mean_s", "estimated_p99_s"]].isna().all(axis=None)
