@@ -134,7 +134,7 @@ def _rows_of(
         return row | _unstable(case, item, model, plan), {}
     solution, deadlines = _solution(queue, case, model, plan), promised(options, case)
     columns = class_rows.class_columns(model, plan, solution, classes, case.names)
-    row |= plan_rows.plan_columns(solution, case) | {
+    row |= plan_rows.plan_columns(solution, case, case.lane(item.lane)) | {
         "z_s": None,
         "class_latency_s": json.dumps(dict(zip(classes.names, columns["latency_s"], strict=True))),
     }

@@ -17,17 +17,22 @@ from ecjax.problem.feasibility import broken
 from ecjax.problem.identity import Identity
 from ecjax.status import Status
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.case import Case
+from ecjax.studies.optimize.case import Case, Lane
 
 
 def plan_columns(
-    plan: Solution, case: Case, lower_bound: float | None = None, nearby_bound: float | None = None
+    plan: Solution,
+    case: Case,
+    lane: Lane,
+    lower_bound: float | None = None,
+    nearby_bound: float | None = None,
 ) -> dict[str, Any]:
     """Columns of ``runs`` that a stable plan tells.
 
     Args:
         plan: without a lane axis.
         case: what it plans for.
+        lane: of the run.
         lower_bound: s, what no plan of the problem can be below; None where there is none.
         nearby_bound: s, the same of plans near this one.
     """
@@ -59,7 +64,7 @@ def plan_columns(
     if case.earlier is not None:
         row["moved_chunks"] = names.per_node * moved_chunks(case.problem, case.earlier, stored)
     if case.problem.surcharge is not None:
-        row["moving_dollars"] = moving_dollars(case.problem, stored)
+        row["moving_dollars"] = moving_dollars(case.problem_of(lane), stored)
     return row
 
 
@@ -77,7 +82,7 @@ def moved_chunks(problem: Problem, earlier: EarlierPlan, stored: np.ndarray) -> 
 
 
 def moving_dollars(problem: Problem, stored: np.ndarray) -> float:
-    """What it costs, once, to put chunks where files have none now."""
+    """What it costs, once, to put chunks where files have none now; of a scaled problem."""
     chunks = np.asarray(of_files(problem, jnp.asarray(stored, float)))
     return float(np.sum(np.asarray(problem.surcharge) * chunks))
 

@@ -118,7 +118,7 @@ def _outcomes(
     # on the host: JAX would compile every part that is taken of a lane
     by_method = jax.tree.map(np.asarray, plans.by_method)
     for item in items:
-        at = place[item.lane]
+        at, lane = place[item.lane], case.lane(item.lane)
         method = item.way.method
         plan = jax.tree.map(lambda leaf, at=at: leaf[at], by_method[method])
         row = item.run.row() | {
@@ -133,7 +133,7 @@ def _outcomes(
             plan = of_kinds.plan
             row["solve_s"] += stopwatch.own_s
         if np.isfinite(plan.evaluation.objective) and of_kinds is not None:
-            row |= plan_rows.plan_columns(plan, case) | of_kinds.columns
+            row |= plan_rows.plan_columns(plan, case, lane) | of_kinds.columns
             kinds.append((item.run.run_id, of_kinds))
         elif np.isfinite(plan.evaluation.objective):
             columns: dict[str, Any] = {}
@@ -144,14 +144,14 @@ def _outcomes(
             if estimates_bounded(options, case):
                 columns = estimates(options, case, item, plan)
             if options.estimate:
-                columns |= log_estimates(options, case, case.lane(item.lane), plan)
+                columns |= log_estimates(options, case, lane, plan)
             bound = None if plans.lower_bound is None else float(plans.lower_bound[at])
             # of the plan itself: one that was changed after it has others near it
             is_planned = method == "certified" and float(plan.evaluation.objective) == planned
             near = plans.nearby_bound[at] if is_planned and plans.nearby_bound is not None else None
-            row |= plan_rows.plan_columns(plan, case, bound, near) | columns | examination
-            row |= rate_error_columns(options, case, case.lane(item.lane), plan, row)
-            row |= moment_columns(options, case, case.lane(item.lane), plan) | misfit_columns(case)
+            row |= plan_rows.plan_columns(plan, case, lane, bound, near) | columns | examination
+            row |= rate_error_columns(options, case, lane, plan, row)
+            row |= moment_columns(options, case, lane, plan) | misfit_columns(case)
             stable.append((item, plan))
             scenarios += [table] if table is not None else []
         else:

@@ -81,7 +81,10 @@ def trace_runs(
         solution, examination, table = examined(options, case, item, solution)
         tables += [table] if table is not None else []
         row |= (
-            plan_rows.plan_columns(solution, case, plan.bound) | examination | trace_columns(plan) | columns
+            plan_rows.plan_columns(solution, case, lane, plan.bound)
+            | examination
+            | trace_columns(plan)
+            | columns
         )
         if options.estimate:
             row |= estimates(options, case, item, solution) | log_estimates(options, case, lane, solution)

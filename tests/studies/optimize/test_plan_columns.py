@@ -13,26 +13,35 @@ from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rows import mean_by_class, plan_columns
 
 
-@pytest.fixture
-def case(tmp_path):
+def two_nodes(folder, **options):
     """Two nodes alike with room for two chunks each, and files of one chunk: M/M/1 queues of mean service 10 ms."""
     moments = {"service_mean_s": 0.01, "service_second_s2": 2e-4, "service_third_s3": 6e-6}
     nodes = pd.DataFrame({"node_id": ["p", "q"], "reference_bytes": 1e6, "capacity_chunks": 2, **moments})
     files = pd.DataFrame({"file_id": [0, 1, 2], "k": 1, "bytes": 1e6, "rate_per_s": 10.0})
+    files["nodes"] = [["p"], ["p"], None]
     for name, table in (("nodes", nodes), ("files", files)):
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
-    tables = {name: str(tmp_path / f"{name}.csv") for name in ("nodes", "files")}
-    return next(read_cases(checked(OptimizeOptions(**tables))))
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+    tables = {name: str(folder / f"{name}.parquet") for name in ("nodes", "files")}
+    return next(read_cases(checked(OptimizeOptions(**tables, **options))))
+
+
+@pytest.fixture
+def case(tmp_path):
+    return two_nodes(tmp_path)
+
+
+def one_chunk_each(problem, on_p) -> Solution:
+    """The first ``on_p`` files on the first node, the others on the second."""
+    stored = np.arange(3)[:, None] < on_p
+    stored = np.hstack([stored, ~stored])
+    evaluation = EVALUATE(problem, stored.astype(float), stored, np.array(0.0))
+    return Solution(stored.astype(float), stored, evaluation, np.array(1), np.array(True), np.zeros(1))
 
 
 @pytest.mark.parametrize("on_p", [2, 3])
 def test_a_plan_that_breaks_a_constraint_has_no_gap(case, on_p):
-    stored = np.arange(3)[:, None] < on_p
-    stored = np.hstack([stored, ~stored])
-    chosen = stored.astype(float)
-    evaluation = EVALUATE(case.problem, chosen, stored, np.array(0.0))
-    plan = Solution(chosen, stored, evaluation, np.array(1), np.array(True), np.zeros(1))
-    columns = plan_columns(plan, case, lower_bound=0.01, nearby_bound=0.01)
+    plan = one_chunk_each(case.problem, on_p)
+    columns = plan_columns(plan, case, case.lane(0), lower_bound=0.01, nearby_bound=0.01)
     # M/M/1 of rates 20 and 10, or 30 alone
     mean = 0.01 / 0.7 if on_p == 3 else 0.01 * (2 / 0.8 + 1 / 0.9) / 3
     assert columns["objective"] == pytest.approx(mean, rel=1e-9) and columns["lower_bound"] == 0.01
@@ -41,6 +50,19 @@ def test_a_plan_that_breaks_a_constraint_has_no_gap(case, on_p):
     else:
         gap = pytest.approx((mean - 0.01) / 0.01, rel=1e-6)
         assert columns["status"] == "ok" and columns["gap"] == gap and columns["gap_nearby"] == gap
+
+
+def test_moving_chunks_costs_by_the_bytes_of_the_run(tmp_path):
+    """One of two files leaves the first node with 1 MB times the scale; the third is new, and pays nothing."""
+    case = two_nodes(tmp_path, migration_dollars_per_byte=1e-9, theta=[0.0], size_scale=[1.0, 2.5])
+    dollars = []
+    for number in range(2):
+        lane = case.lane(number)
+        plan = one_chunk_each(case.problem_of(lane), 1)
+        columns = plan_columns(plan, case, lane)
+        assert columns["cost_dollars_per_period"] == pytest.approx(columns["moving_dollars"], rel=1e-12)
+        dollars.append(columns["moving_dollars"])
+    np.testing.assert_allclose(dollars, [1e-3, 2.5e-3], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
