@@ -30,9 +30,9 @@ _ATTEMPTS, _COARSER = 3, 10.0  # searches over z that leave ever more open, wher
 
 @dataclass(frozen=True)
 class Bound:
-    """The lower bound, and a better z where the search met one."""
+    """The lower bound, and a better z where the search met one, and ended."""
 
-    value: float  # s
+    value: float  # s, proved in either case
     passes: int  # over the rows
     better: Relaxed | None
 
@@ -43,6 +43,7 @@ def lower_bound(
     tol: float,
     most_passes: int,
     levels: np.ndarray | None = None,
+    last: bool = False,
 ) -> Bound:
     """Lower bound close to the relaxation's objective.
 
@@ -53,6 +54,7 @@ def lower_bound(
         most_passes: limit of passes over the rows for prices that move along with z, and again for relaxations at
             other z than the best.
         levels: (m, 4) cells of levels of the nodes' waits, as in ``node_minima``: a bound on plans that keep to them.
+        last: whether the search goes on where it meets a better mixture, to a bound that may be far below.
     """
     service, rows = passes.service, passes.rows
     minima = NodeMinima(service, rows, levels, partial(passes.share_out_bins, least=1))
@@ -62,9 +64,9 @@ def lower_bound(
     def rest(prices: Prices, z: np.ndarray, fine: float) -> np.ndarray:
         return minima.sums(prices, z, fine * each) + prices.cheapest - float(prices.chunk @ capacity)
 
-    gradient = last = relaxed.prices[-1]
-    read, write, chunk = map(np.zeros_like, (last.read, last.write, last.chunk))
-    storage = _proved(passes, replace(last, read=read, write=write, chunk=chunk)).cheapest
+    gradient = relaxed.prices[-1]
+    read, write, chunk = map(np.zeros_like, (gradient.read, gradient.write, gradient.chunk))
+    storage = _proved(passes, replace(gradient, read=read, write=write, chunk=chunk)).cheapest
     soonest = float((service.mean + waits(service.background)[0][:, None]).min())
     some = thinned(passes, relaxed.group)
 
@@ -74,12 +76,12 @@ def lower_bound(
         better = improve(some.passes, replace(there, group=some.group), minima, tol, _ROUNDS)
         return _proved(passes, better)
 
-    last = improved(relaxed)
+    best = improved(relaxed)
     # no read is over before its soonest chunk
     surely = storage + soonest
     if service.alone:
-        return Bound(max(surely, float(rest(last, np.zeros(1), 0.3 * tol)[0])), 1, None)
-    at_best = relaxed.z + float(rest(last, np.array([relaxed.z]), 0.3 * tol)[0])
+        return Bound(max(surely, float(rest(best, np.zeros(1), 0.3 * tol)[0])), 1, None)
+    at_best = relaxed.z + float(rest(best, np.array([relaxed.z]), 0.3 * tol)[0])
     # where the prices leave a gap at the best z, a finer search over z would not close it
     tol = max(tol, 0.25 * (relaxed.objective - at_best) / abs(relaxed.objective))
     target = min(at_best, relaxed.objective) - tol * abs(at_best)
@@ -102,12 +104,13 @@ def lower_bound(
                 ran_out = True
                 return []
             moved += 1
-            return [_priced(passes, relaxed, z, last, gradient)]
+            return [_priced(passes, relaxed, z, best, gradient)]
         if len(renewals) >= times * _RENEWALS or sum(renewals) >= times * most_passes:
             return []
         there = relax(passes, relaxed.group, relaxed.kinds, z, max(0.3 * tol, 1e-3), 10, fixed_z=True)
         renewals.append(there.passes)
-        if levels is None and there.objective < relaxed.objective - tol * abs(relaxed.objective):
+        better = there.objective < relaxed.objective - tol * abs(relaxed.objective)
+        if better and levels is None and not last:
             return there
         return [improved(there)]
 
@@ -115,7 +118,7 @@ def lower_bound(
     for _ in range(_ATTEMPTS):
         moved, ran_out = 0, False
         renewals.clear()
-        reached, better = march(one, renewed, last, Range(low, high, target, slack))
+        reached, better = march(one, renewed, best, Range(low, high, target, slack))
         value, count = max(value, reached), count + moved + sum(renewals)
         if better is not None or not ran_out or target - value <= _COARSER * slack:
             break

@@ -116,14 +116,16 @@ def certify(
     group = groups_of(service, rows)
     relaxed = relax(passes, group, kinds, z, tol, settings.passes)
     count = relaxed.passes
-    for _ in range(_MOST_BASINS):
-        bound = lower_bound(passes, relaxed, 0.1 * settings.gap, settings.passes)
+    value = least
+    for basin in range(1, _MOST_BASINS + 1):
+        last = basin == _MOST_BASINS
+        bound = lower_bound(passes, relaxed, 0.1 * settings.gap, settings.passes, last=last)
+        value = max(value, bound.value)
         count += bound.passes
         if bound.better is None:
             break
         relaxed = relax(passes, group, relaxed.kinds, bound.better.z, tol, settings.passes)
         count += relaxed.passes
-    value = max(bound.value, least)
     target = value + settings.gap * abs(value)
     for earlier in candidates:
         # what a few passes could not prove of the earlier plan

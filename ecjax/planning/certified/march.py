@@ -48,7 +48,7 @@ def march(
     first: Prices,
     where: Range,
 ) -> tuple[float, Relaxed | None]:
-    """The bound on all of the range, and a better mixture where ``renewed`` met one.
+    """The bound on all of the range; or minus infinity, and a better mixture where ``renewed`` met one.
 
     Args:
         rest: bound without z by prices, at z, to a tolerance in s; it falls with z.
@@ -81,7 +81,7 @@ def march(
         elif asked < _MOST_PRICES:
             more = renewed(b, asked > 0)
             if isinstance(more, Relaxed):
-                return b + value - slack, more
+                return -np.inf, more  # what is proved at b says nothing of lower z
             price_sets += more
             asked += 1
         else:

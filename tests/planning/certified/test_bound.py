@@ -1,7 +1,8 @@
 """The lower bound against the brute-force optimum, and against independent relaxed values over z."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,11 @@ from planning.certified.untuned import (
     tiny,
 )
 
-from ecjax.planning.certified import Certificate, Settings, certify, data
+from ecjax.planning.certified import Certificate, Settings, certify, data, one_size_plan
+from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.every_z import bound_every_z
-from ecjax.planning.certified.one_size_plan import respond
-from ecjax.planning.certified.relax import loads_of
+from ecjax.planning.certified.march import Range, march
+from ecjax.planning.certified.relax import Relaxed, groups_of, loads_of, relax, respond
 from ecjax.planning.certified.smooth import Bins
 
 SETTINGS = Settings()
@@ -169,12 +171,47 @@ def test_a_bad_start_finds_the_better_z():
         assert found.better.objective < poor.objective
 
 
+class At(NamedTuple):
+    z: float
+
+
+def test_what_is_proved_at_one_z_says_nothing_of_lower_ones():
+    """f(z) = 1 + |z - 1| / 2, of which a search for 2.9 from z = 8 on meets less from z = 4.8 down."""
+
+    def rest(prices, z, tol):
+        return 1 + 0.5 * abs(z - 1) - z
+
+    def range_to(target):
+        return Range(0.0, 8.0, target, 0.01)
+
+    met = Relaxed(*[None] * len(fields(Relaxed)))
+    value, better = march(rest, lambda z, again: met if again else [], At(5.0), range_to(2.9))
+    assert better is met and value <= 1.0
+    value, better = march(rest, lambda z, again: [At(z)], At(5.0), range_to(2.9))
+    assert better is None and 0.9 <= value <= 1.0
+
+
+def test_from_a_poor_mixture_the_bound_of_mixed_sizes_holds():
+    """Whether the search ends where it meets a better one or goes on."""
+    best = best_of(1, "mixed", 2, 4).objective
+    _, problem, theta = tiny(1, "mixed", 2, 4)
+    passes = passes_of(problem, theta)
+    kinds = np.zeros((2, 4), np.int8)
+    z, _ = respond(passes, kinds, None, np.zeros(4), 6, 1e-3, 0)
+    group = groups_of(passes.service, passes.rows)
+    poor = relax(passes, group, kinds, 6 * z, 1e-3, 50, fixed_z=True)
+    ended, on = (lower_bound(passes, poor, 1e-3, 50, last=last) for last in (False, True))
+    assert poor.objective > best
+    assert ended.better is not None and ended.value <= best
+    assert on.better is None and 0 < on.value <= best * (1 + 1e-9)
+
+
 def test_loose_prices_give_a_valid_bound():
     """Prices of a plan's own loads are poor: the bound is lower and holds."""
     for seed in range(3):
         _, problem, theta = tiny(seed, "plain", 3, 4)
         bins = Bins(passes_of(problem, theta))
-        plan = respond(bins, np.zeros((3, 4), np.int8), 1e-3, np.random.default_rng(0))
+        plan = one_size_plan.respond(bins, np.zeros((3, 4), np.int8), 1e-3, np.random.default_rng(0))
         loads = loads_of(bins.passes, plan.kinds)[0][:, 0]
         best = bounded(seed, "plain")[0]
         assert bound_every_z(bins, bins.at_loads(loads, plan.z), 1e-3, 0).value <= best.value * (1 + 1e-5)
