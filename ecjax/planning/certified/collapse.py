@@ -104,18 +104,14 @@ def steps_of(rows: Rows) -> Steps:
     least = int(bits.min())
     width = int(bits.max()) - least + 1
     code = classes * width + (bits - least)
-    size = np.bincount(code)
-    present = np.flatnonzero(size)
-    number = np.empty(len(size), np.int64)
-    number[present] = np.arange(len(present))
-    of_row = number[code]
+    of_row, present, size = _counted(code)
     low, high = np.full(len(present), np.inf), np.full(len(present), -np.inf)
     np.minimum.at(low, of_row, rate)
     np.maximum.at(high, of_row, rate)
     example = np.empty(len(present), np.int64)
     example[of_row] = np.arange(len(rate))
     total = np.bincount(of_row, rate)
-    return Steps(of_row, size[present].astype(float), total, low, high, present // width, example)
+    return Steps(of_row, size.astype(float), total, low, high, present // width, example)
 
 
 def collapse(rows: Rows, steps: Steps, most: int) -> Collapsed:
@@ -273,9 +269,26 @@ def _refined_by_charges(classes: np.ndarray, charges: np.ndarray) -> np.ndarray:
     return _refined(classes, (charges @ weights).astype(np.float32))
 
 
+def _counted(code: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes by 0, 1, ... in their order, those that there are, and how often each of them is there."""
+    if not _is_dense(code):
+        present, number, times = np.unique(code, return_inverse=True, return_counts=True)
+        return number, present, times
+    times = np.bincount(code)
+    present = np.flatnonzero(times)
+    number = np.empty(len(times), np.int64)
+    number[present] = np.arange(len(present))
+    return number[code], present, times[present]
+
+
+def _is_dense(code: np.ndarray) -> bool:
+    """Whether a table of all codes up to the largest is small beside the codes themselves."""
+    return bool(code.max() < 4 * len(code) + _MANY)
+
+
 def _numbered(code: np.ndarray) -> np.ndarray:
     """Codes by 0, 1, ... in their order."""
-    if code.max() < 4 * len(code) + _MANY:
+    if _is_dense(code):
         present = np.bincount(code) > 0
         return (np.cumsum(present) - 1)[code]
     return np.unique(code, return_inverse=True)[1]

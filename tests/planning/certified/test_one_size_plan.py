@@ -1,5 +1,6 @@
 """Plans of files with one chunk size: bins, prices from the smoothed dual, rounding, exchanges."""
 
+import tracemalloc
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -112,6 +113,28 @@ def test_very_many_rows_of_their_own_are_planned_from_some(monkeypatch):
     assert bound <= plan.objective <= bound * (1 + 2e-3)
     # most chunks stay where they are
     assert (stored & now).sum() > 0.5 * stored.sum()
+
+
+def test_steps_of_many_classes_and_a_file_that_is_never_read_need_little_memory():
+    """Between a rate of none and others there are 10^5 steps, which 3000 classes would make gigabytes."""
+    case, random = untuned(6, 3000, 0.6), np.random.default_rng(6)
+    rate = case.file("rate_per_s")
+    rate[7] = 0.0
+    problem = limited(
+        problems.Case(case.nodes, case.files.assign(rate_per_s=rate)).problem(),
+        surcharge=random.uniform(0, 3, (3000, 12)),
+    )
+    rows = passes_of(problem, THETA).rows
+    tracemalloc.start()
+    steps = steps_of(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6
+    # every row has prices of its own
+    assert len(steps.size) == 3000 and np.all(steps.size == 1)
+    np.testing.assert_array_equal(steps.total[steps.of_row], rates_of(rows))
+    np.testing.assert_array_equal(steps.example[steps.of_row], np.arange(3000))
+    np.testing.assert_array_equal(steps.kind[steps.of_row], classes_of(rows, rates_of(rows)))
 
 
 def test_masks_and_places_of_clients_make_classes():
