@@ -25,6 +25,8 @@ def answer_rows(case: Case, rows: Rows, items: Mapping[str, Item]) -> pa.Table:
         items: the runs by id.
     """
     reads = float(np.sum(np.asarray(case.problem.files.rate)))
+    if case.small is not None:
+        reads += float(case.small.rate.sum())
     answers = []
     for row in rows:
         name = row["run_id"]

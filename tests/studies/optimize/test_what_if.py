@@ -17,6 +17,7 @@ from ecjax.studies.optimize.inputs import read_cases
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.optimize.what_if import as_if, each_scenario
+from ecjax.studies.optimize.what_if_rows import answer_rows
 from ecjax.studies.optimize.what_if_rules import Change, changes
 from ecjax.studies.optimize.what_if_words import answers
 from ecjax.tables.read import read_input
@@ -181,6 +182,19 @@ def test_each_scenario_is_planned_and_the_plan_as_it_is_recommended(tables, tmp_
     assert list(table.loc[named, "node_count"]) == [6, 8, 6, 4, 8]
     assert np.allclose(table.loc[named, "reads_per_s"], FILES * RATE * np.array([1, 1, 2, 1, 2]))
     assert table.loc["traffic:10", "status"] == "unstable" and pd.isna(table.loc["traffic:10", "latency_s"])
+
+
+def test_small_reads_are_reads_too(tables):
+    files = read(tables)[1]
+    for name, value in (("small_rate_per_s", 2.0), ("small_bytes", 1e3)):
+        files = files.append_column(name, pa.array(np.full(FILES, value)))
+    pq.write_table(files, tables["files"])
+    options = checked(OptimizeOptions(**tables, what_if=["traffic:2"], rate_scale=[0.5], theta=[0.0]))
+    reads = []
+    for case in read_cases(options):
+        items = {item.run.run_id: item for item in items_of(case, options)}
+        reads += answer_rows(case, [{"run_id": name} for name in items], items)["reads_per_s"].to_pylist()
+    np.testing.assert_allclose(reads, [0.5 * FILES * (RATE + 2.0), FILES * (RATE + 2.0)], rtol=1e-12)
 
 
 def test_scenarios_without_placements_are_rows_beside_the_others(tables, tmp_path):
