@@ -1,4 +1,4 @@
-"""What else a plan is examined for: a placement that stands failures better, the bound's slack, failure scenarios."""
+"""A placement that stands failures better; and what a plan is examined for: the bound's slack, failure scenarios."""
 
 from functools import partial
 from typing import Any
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.planning import Problem, Solution, slack
+from ecjax.planning import Solution, slack
 from ecjax.planning.descent import Stopping
 from ecjax.planning.problem import EVALUATE
 from ecjax.planning.robust import robust_improve
@@ -26,8 +26,8 @@ _POLISHING = Stopping(eps=1e-6, max_iterations=500)
 
 def examined(
     options: OptimizeOptions, case: Case, item: Item, plan: Solution
-) -> tuple[Solution, dict[str, Any], pa.Table | None]:
-    """The plan, improved for failures if options say so; columns for its run; its table of scenarios.
+) -> tuple[dict[str, Any], pa.Table | None]:
+    """Columns for the run of a plan, and its table of scenarios.
 
     Args:
         options: checked.
@@ -35,17 +35,14 @@ def examined(
         item: the run.
         plan: its plan, without a lane axis, with every node load below 1.
     """
-    lane = case.lane(item.lane)
-    problem = case.problem_of(lane)
+    problem = case.problem_of(case.lane(item.lane))
     columns: dict[str, Any] = {}
-    failures = scenario_rows.failures(case.nodes, options.scenarios) if options.scenarios else None
-    if failures is not None and options.robust != "none":
-        plan = _robust(options, problem, lane.theta, plan, failures.down, _rebuild(case))
     if options.polish:
         polished = _POLISH(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored))
         columns["latency_polished_s"] = float(polished.latency_polished)
-    if failures is None:
-        return plan, columns, None
+    if not options.scenarios:
+        return columns, None
+    failures = scenario_rows.failures(case.nodes, options.scenarios)
     outcomes = evaluate_scenarios(
         problem,
         jnp.asarray(plan.probabilities),
@@ -56,30 +53,35 @@ def examined(
         memory_bytes=options.memory_bytes or _MEMORY_BYTES,
     )
     columns |= scenario_rows.summary(outcomes, failures)
-    return plan, columns, scenario_rows.scenarios(item.run.run_id, outcomes, failures, case.names.nodes)
+    return columns, scenario_rows.scenarios(item.run.run_id, outcomes, failures, case.names.nodes)
 
 
-def _robust(
-    options: OptimizeOptions,
-    problem: Problem,
-    theta: float,
-    plan: Solution,
-    down: np.ndarray,
-    rebuild: np.ndarray,
-) -> Solution:
+def for_failures(options: OptimizeOptions, case: Case, item: Item, plan: Solution) -> Solution:
+    """The plan with its placement changed for failures, and its reads spread for the bound, if ``robust`` says so.
+
+    Args:
+        options: checked.
+        case: what the run plans for.
+        item: the run.
+        plan: its plan, without a lane axis, with every node load below 1.
+    """
+    if options.robust == "none":
+        return plan
+    lane = case.lane(item.lane)
+    problem = case.problem_of(lane)
     better = robust_improve(
         problem,
         plan.probabilities,
         plan.stored,
-        down,
-        theta,
+        scenario_rows.failures(case.nodes, options.scenarios).down,
+        lane.theta,
         weight=options.robust,
         trials=options.robust_trials,
-        rebuild=rebuild,
+        rebuild=_rebuild(case),
         memory_bytes=options.memory_bytes or _MEMORY_BYTES,
     )
     probabilities, stored = jnp.asarray(better.probabilities), jnp.asarray(better.stored)
-    evaluation = EVALUATE(problem, probabilities, stored, jnp.asarray(theta))
+    evaluation = EVALUATE(problem, probabilities, stored, jnp.asarray(lane.theta))
     changed = plan._replace(probabilities=probabilities, stored=stored, evaluation=evaluation)
     return jax.tree.map(np.asarray, changed)
 

@@ -1,5 +1,6 @@
 """Plans for an estimated latency: ``objective=p99``, another quantile, the mean, or a weighted mix."""
 
+from collections.abc import Sequence
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -12,6 +13,7 @@ from jax.typing import ArrayLike
 from ecjax import planning
 from ecjax.planning import Problem, Solution, estimated
 from ecjax.planning.estimated import Mix
+from ecjax.planning.limits import violations
 from ecjax.planning.problem import EVALUATE
 from ecjax.predict import plan_estimates
 from ecjax.predict.plan_estimates import plan_estimate, within_bound
@@ -19,7 +21,7 @@ from ecjax.predict.workload import ESTIMATE, workload_of
 from ecjax.programs import program
 from ecjax.queueing.workload import Workload
 from ecjax.studies.optimize.batches import Item
-from ecjax.studies.optimize.case import Case, laws_of
+from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.class_rules import ORDERS
 from ecjax.studies.optimize.objective_rules import TRACE, objective_weights
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -31,10 +33,11 @@ _THETAS = (1.0, 0.5, 0.25)
 
 def for_objective(
     options: OptimizeOptions, case: Case, item: Item, plan: Solution, settings: planning.BatchSettings
-) -> tuple[Solution, dict[str, Any]]:
-    """The plan of least mix + theta cost that was found, and columns for its run.
+) -> Solution:
+    """The plan of least mix + theta cost that was found; the plan itself where ``objective`` is the bound.
 
-    Placements are those of the method at theta and at fractions of it; reads of the best are rescheduled.
+    Placements are those of the method at theta and at fractions of it that break no constraint, if one of them breaks
+    none; reads of the best are rescheduled.
 
     Args:
         options: checked.
@@ -44,15 +47,13 @@ def for_objective(
         settings: to plan further placements.
     """
     mix, lane = mix_of(options.objective), case.lane(item.lane)
-    assert mix is not None
+    if mix is None:
+        return plan
     problem = case.problem_of(lane)
     laws = laws_of(options, case, lane)
 
     def load(stored: ArrayLike) -> Workload:
         return workload_of(problem, laws, stored)
-
-    def total(value: float, cost: float) -> float:
-        return value + lane.theta * cost / problem.files.count
 
     candidates = [plan]
     if lane.theta > 0:
@@ -63,28 +64,49 @@ def for_objective(
         candidates += [
             jax.tree.map(lambda leaf, at=at: np.asarray(leaf[at]), more) for at in range(len(thetas))
         ]
+    candidates = eligible(problem, candidates)
     values = [
         _estimates(problem, load(each.stored), jnp.asarray(each.probabilities), mix)[0] for each in candidates
     ]
-    scores = [
-        total(value, float(each.evaluation.cost)) for value, each in zip(values, candidates, strict=True)
-    ]
+    scores = [_total(value, each, problem, lane) for value, each in zip(values, candidates, strict=True)]
     best = candidates[int(np.nanargmin(scores))]
     spread = _DESCENT(
         problem, load(best.stored), jnp.asarray(best.probabilities), jnp.asarray(best.stored), mix=mix
     )
     evaluation = EVALUATE(problem, spread.probabilities, jnp.asarray(best.stored), jnp.asarray(lane.theta))
-    changed = jax.tree.map(
-        np.asarray, best._replace(probabilities=spread.probabilities, evaluation=evaluation)
-    )
-    _, estimates = _estimates(problem, load(best.stored), spread.probabilities, mix)
-    columns = {
-        "objective": total(float(spread.value), float(evaluation.cost)),
-        "lower_bound": None,
-        "gap": None,
-        **estimates,
-    }
-    return changed, columns
+    return jax.tree.map(np.asarray, best._replace(probabilities=spread.probabilities, evaluation=evaluation))
+
+
+def mix_columns(options: OptimizeOptions, case: Case, item: Item, plan: Solution) -> dict[str, Any]:
+    """Columns of a run whose objective is a mix of estimates, of the plan that it ends with; else none.
+
+    Args:
+        options: checked.
+        case: what the run plans for.
+        item: the run.
+        plan: its plan, without a lane axis.
+    """
+    mix, lane = mix_of(options.objective), case.lane(item.lane)
+    if mix is None:
+        return {}
+    problem = case.problem_of(lane)
+    reads = workload_of(problem, laws_of(options, case, lane), plan.stored)
+    value, columns = _estimates(problem, reads, jnp.asarray(plan.probabilities), mix)
+    return {"objective": _total(value, plan, problem, lane), "lower_bound": None, "gap": None, **columns}
+
+
+def _total(value: float, plan: Solution, problem: Problem, lane: Lane) -> float:
+    """The objective, s, of a plan whose mix has a value in s."""
+    return value + lane.theta * float(plan.evaluation.cost) / problem.files.count
+
+
+def eligible(problem: Problem, plans: Sequence[Solution]) -> Sequence[Solution]:
+    """The plans that break no constraint, which others may beat by breaking one; all where each breaks some."""
+
+    def keeps_all(plan: Solution) -> bool:
+        return not any(found.times for found in violations(problem, np.asarray(plan.stored)).values())
+
+    return [plan for plan in plans if keeps_all(plan)] or plans
 
 
 def estimates_bounded(options: OptimizeOptions, case: Case) -> bool:

@@ -21,12 +21,18 @@ from ecjax.studies.optimize import rows as plan_rows
 from ecjax.studies.optimize.batches import Item, lanes_of
 from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.class_run import class_runs
-from ecjax.studies.optimize.examination import examined
+from ecjax.studies.optimize.examination import examined, for_failures
 from ecjax.studies.optimize.floors import floor_rows
 from ecjax.studies.optimize.kinds_run import KindRun, kind_datasets, with_read_kinds
 from ecjax.studies.optimize.log_estimates import log_estimates
 from ecjax.studies.optimize.moment_margins import misfit_columns, moment_columns
-from ecjax.studies.optimize.objective import begin_compiling, estimates, estimates_bounded, for_objective
+from ecjax.studies.optimize.objective import (
+    begin_compiling,
+    estimates,
+    estimates_bounded,
+    for_objective,
+    mix_columns,
+)
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rate_margins import rate_error_columns
@@ -92,9 +98,30 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
     if start is not None and options.compare_cold_start:
         cold = planning.solve(case.problem, lanes, _settings(options))
         for row, item in zip(rows, items, strict=True):
-            objective = float(cold.by_method[item.way.method].evaluation.objective[place[item.lane]])
-            row["cold_start_objective"] = objective if np.isfinite(objective) else None
+            plan = _lane_of(cold.by_method[item.way.method], place[item.lane])
+            row["cold_start_objective"] = _cold_objective(options, case, item, plan)
     return rows, datasets
+
+
+def _lane_of(plans: Solution, at: int) -> Solution:
+    """One of the plans of a batch, on the host: JAX would compile every part that is taken of it."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[at], plans)
+
+
+def _cold_objective(options: OptimizeOptions, case: Case, item: Item, plan: Solution) -> float | None:
+    """What the run's objective is of a plan from nothing, s; null where it has none."""
+    objective = float(plan.evaluation.objective)
+    if np.isfinite(objective):
+        plan = _changed(options, case, item, plan)
+        columns = mix_columns(options, case, item, plan)
+        objective = columns.get("objective", float(plan.evaluation.objective))
+    return objective if np.isfinite(objective) else None
+
+
+def _changed(options: OptimizeOptions, case: Case, item: Item, plan: Solution) -> Solution:
+    """A method's plan, changed for another objective than the bound and for failures as options say."""
+    plan = for_objective(options, case, item, plan, _settings(options))
+    return for_failures(options, case, item, plan)
 
 
 def _settings(options: OptimizeOptions) -> BatchSettings:
@@ -115,12 +142,10 @@ def _outcomes(
     lanes_by_method = Counter(item.way.method for item in items)
     rows, stable, scenarios = [], [], []
     kinds: list[tuple[str, KindRun]] = []
-    # on the host: JAX would compile every part that is taken of a lane
-    by_method = jax.tree.map(np.asarray, plans.by_method)
     for item in items:
         at, lane = place[item.lane], case.lane(item.lane)
         method = item.way.method
-        plan = jax.tree.map(lambda leaf, at=at: leaf[at], by_method[method])
+        plan = _lane_of(plans.by_method[method], at)
         row = item.run.row() | {
             "solve_s": plans.solve_s[method] / lanes_by_method[method],
             "compile_s": plans.compile_s / len(items),
@@ -136,11 +161,10 @@ def _outcomes(
             row |= plan_rows.plan_columns(plan, case, lane) | of_kinds.columns
             kinds.append((item.run.run_id, of_kinds))
         elif np.isfinite(plan.evaluation.objective):
-            columns: dict[str, Any] = {}
             planned = float(plan.evaluation.objective)
-            if options.objective != "bound":
-                plan, columns = for_objective(options, case, item, plan, _settings(options))
-            plan, examination, table = examined(options, case, item, plan)
+            plan = _changed(options, case, item, plan)
+            columns = mix_columns(options, case, item, plan)
+            examination, table = examined(options, case, item, plan)
             if estimates_bounded(options, case):
                 columns = estimates(options, case, item, plan)
             if options.estimate:

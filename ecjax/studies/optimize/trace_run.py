@@ -78,7 +78,7 @@ def trace_runs(
         if not np.isfinite(solution.evaluation.objective):
             rows.append(row | _unstable(case, solution, lane.rate_scale))
             continue
-        solution, examination, table = examined(options, case, item, solution)
+        examination, table = examined(options, case, item, solution)
         tables += [table] if table is not None else []
         row |= (
             plan_rows.plan_columns(solution, case, lane, plan.bound)
@@ -86,6 +86,9 @@ def trace_runs(
             | trace_columns(plan)
             | columns
         )
+        if row["error"] is not None:
+            # a plan that breaks a constraint may be below what all others are above
+            row["gap"] = None
         if options.estimate:
             row |= estimates(options, case, item, solution) | log_estimates(options, case, lane, solution)
         rows.append(row)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import problems
+import pytest
 
 from ecjax.tables.results import read_results
 
@@ -32,6 +33,18 @@ def test_unchanged_files_stay_and_moves_are_counted(tmp_path):
     assert {file for file, _ in now} == set(changed.files["file_id"])
     assert run.lower_bound <= min(run.objective, run.cold_start_objective) * (1 + 1e-12)
     np.testing.assert_allclose(run.objective, run.cold_start_objective, rtol=0.05)
+
+
+def test_a_plan_from_nothing_is_changed_for_failures_too(tmp_path):
+    """Its objective is that of the same run without an earlier plan."""
+    case = problems.alike()
+    problems.study(tmp_path / "old", case, method="max_ec")
+    options = {"method": "max_ec", "scenarios": ["node"], "robust": "mean", "robust_trials": 5}
+    problems.study(tmp_path / "cold", case, **options)
+    problems.study(tmp_path / "new", case, plan=str(tmp_path / "old"), compare_cold_start=True, **options)
+    old, cold, new = (read_results(tmp_path / name, "runs").iloc[0] for name in ("old", "cold", "new"))
+    assert old.objective != cold.objective
+    assert new.cold_start_objective == pytest.approx(cold.objective, rel=1e-9)
 
 
 def test_the_same_files_keep_their_plan(tmp_path):

@@ -9,6 +9,7 @@ from ecjax.options import checked
 from ecjax.planning.jlcm import Solution
 from ecjax.planning.problem import EVALUATE
 from ecjax.studies.optimize.inputs import read_cases
+from ecjax.studies.optimize.objective import eligible
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.rows import mean_by_class, plan_columns
 
@@ -50,6 +51,13 @@ def test_a_plan_that_breaks_a_constraint_has_no_gap(case, on_p):
     else:
         gap = pytest.approx((mean - 0.01) / 0.01, rel=1e-6)
         assert columns["status"] == "ok" and columns["gap"] == gap and columns["gap_nearby"] == gap
+
+
+def test_plans_that_break_a_constraint_are_chosen_among_their_like_only(case):
+    """Two chunks are on the first node, for which there is room, or three."""
+    plans = {on_p: one_chunk_each(case.problem, on_p) for on_p in (2, 3)}
+    assert list(eligible(case.problem, [plans[3], plans[2], plans[3]])) == [plans[2]]
+    assert list(eligible(case.problem, [plans[3], plans[3]])) == [plans[3], plans[3]]
 
 
 def test_moving_chunks_costs_by_the_bytes_of_the_run(tmp_path):

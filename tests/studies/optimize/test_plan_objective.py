@@ -71,3 +71,29 @@ def test_the_quantile_falls_and_the_plan_stays_a_plan(tmp_path):
     of_plan = read_results(tmp_path / "bound" / "planning", "runs").iloc[0]
     before = of_replay["estimated_p99_s"] + 5.0 * of_plan["cost_dollars_per_period"] / len(files)
     assert run["objective"] <= before * (1 + 1e-9)
+
+
+@pytest.mark.slow  # compiles the estimate and its derivatives
+def test_what_is_told_is_of_the_plan_changed_for_failures_and_of_one_from_nothing(tmp_path):
+    cluster = ClusterOptions(hardware="tahoe", files=8, k=[3], rates=[1.0], load=0.8, nodes_per_site=2)
+    common = {"theta": [5.0], "cluster": cluster, "figures": [], "min_extra_chunks": 1}
+    robust = {"objective": "p99", "scenarios": ["node"], "robust": "worst", "robust_trials": 10}
+    changes = {"bound": {}, "p99": {"objective": "p99"}, "cold": robust}
+    changes["warm"] = {**robust, "plan": str(tmp_path / "bound"), "compare_cold_start": True}
+    runs = {}
+    for name, given in changes.items():
+        out = tmp_path / name
+        assert optimize_study(OptimizeOptions(out=str(out), **common, **given), QUIET) == 0
+        runs[name] = read_results(out, "runs").iloc[0]
+    assert runs["cold"]["latency_shared_z_s"] != runs["p99"]["latency_shared_z_s"]
+    replayed = ReplayOptions(
+        plan=str(tmp_path / "cold"), out=str(tmp_path / "replay"), requests=200, replications=1, figures=[]
+    )
+    assert replay_study(replayed, QUIET) == 0
+    # from the placements that were written
+    again = read_results(tmp_path / "replay", "runs").iloc[0]
+    assert runs["cold"]["estimated_p99_s"] == pytest.approx(again["estimated_p99_s"], rel=1e-6)
+    assert runs["cold"]["objective"] == pytest.approx(
+        again["estimated_p99_s"] + 5.0 * runs["cold"]["cost_dollars_per_period"] / 8, rel=1e-6
+    )
+    assert runs["warm"]["cold_start_objective"] == pytest.approx(runs["cold"]["objective"], rel=1e-9)

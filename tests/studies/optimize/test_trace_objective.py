@@ -10,6 +10,8 @@ from rich.console import Console
 
 from ecjax.errors import UserError
 from ecjax.options import checked
+from ecjax.planning.trace.plan import plan_trace
+from ecjax.studies.optimize import trace_run
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.replay.options import ReplayOptions
@@ -114,6 +116,24 @@ def test_a_day_of_all_files_is_common_where_nodes_cannot_be_loaded_alike(tmp_pat
 
 
 @pytest.mark.slow
+def test_a_plan_that_breaks_a_constraint_has_no_gap(tmp_path, monkeypatch):
+    """Six chunks on two nodes each, which have room for three: such a plan may be below every bound."""
+    names = logged(tmp_path)
+    nodes = pd.read_parquet(names["nodes"]).assign(capacity_chunks=3)
+    nodes.to_parquet(names["nodes"])
+    assert planned(**names) == 0
+    stored = np.tile(np.arange(NODES) < 2, (FILES, 1))
+
+    def crowded(*arguments):
+        return plan_trace(*arguments)._replace(probabilities=stored.astype(float), stored=stored)
+
+    monkeypatch.setattr(trace_run, "plan_trace", crowded)
+    planned(**names | {"out": str(tmp_path / "crowded")})
+    kept, broken = (read_results(tmp_path / name, "runs").iloc[0] for name in ("out", "crowded"))
+    assert kept["status"] == "ok" and kept["gap"] >= 0
+    assert broken["status"] == "infeasible" and np.isnan(broken["gap"]) and broken["lower_bound"] > 0
+
+
 def test_plans_for_mean_rates_say_what_the_log_makes_of_them(tmp_path):
     """The same estimate as a replay of the plan under the log, which in turn is near what is replayed."""
     text = io.StringIO()
