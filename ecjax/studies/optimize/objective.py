@@ -1,6 +1,5 @@
 """Plans for an estimated latency: ``objective=p99``, another quantile, the mean, or a weighted mix."""
 
-from collections.abc import Sequence
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -100,7 +99,7 @@ def _total(value: float, plan: Solution, problem: Problem, lane: Lane) -> float:
     return value + lane.theta * float(plan.evaluation.cost) / problem.files.count
 
 
-def eligible(problem: Problem, plans: Sequence[Solution]) -> Sequence[Solution]:
+def eligible(problem: Problem, plans: list[Solution]) -> list[Solution]:
     """The plans that break no constraint, which others may beat by breaking one; all where each breaks some."""
 
     def keeps_all(plan: Solution) -> bool:
