@@ -19,7 +19,7 @@ from ecjax.errors import UserError
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
 from ecjax.studies.reproduce.evidence import Evidence, Made
-from ecjax.studies.reproduce.options import SMALL
+from ecjax.studies.reproduce.options import FULL, SMALL
 from ecjax.studies.reproduce.order import Task, carry_out
 from ecjax.studies.reproduce.workers import WorkerEnded
 from ecjax.studies.spine.study import collected_outcomes
@@ -60,8 +60,8 @@ class Setting:
     processes: int
 
     def folder(self, paper: Paper, name: str) -> str:
-        """Where a study writes."""
-        return str(self.out / paper.name / name)
+        """Where a study writes: another folder at each size, as a replay takes every plan of its folder."""
+        return str(self.out / paper.name / (FULL if self.size == FULL else "") / name)
 
 
 @dataclass
@@ -112,7 +112,8 @@ class Work:
 
         def end(future: Future[Any]) -> None:
             try:
-                self.made[study.name], seconds = future.result()
+                made, seconds = future.result()
+                self.made[study.name] = self._of_its_plans(study, made)
                 self.seconds += seconds
             except (UserError, RuntimeError, MemoryError) as error:
                 self.errors[study.name] = f"study {study.name}: {error}"
@@ -150,6 +151,13 @@ class Work:
                 log.info("%s: %s took %.1f s (%s claims)", self.paper.name, claim.id, took, done)
 
         return Task(claim.id, begin, end, frozenset(claim.studies), claim.timed)
+
+    def _of_its_plans(self, study: Study, made: Made) -> Made:
+        """What a study made of the plans that it is to replay; its folder may have plans of another version."""
+        if not study.replays:
+            return made
+        runs, plans = made.runs, self.made[study.replays].runs
+        return Made(made.out, runs[runs["plan_run"].isin(plans["run_id"])].reset_index(drop=True))
 
     def _words(self, study: Study) -> list[str]:
         """Words of the command of a study, its inputs made."""

@@ -1,9 +1,12 @@
 """Claims of papers: what they consist of, how they are judged, and what the command writes."""
 
 import pickle
+from concurrent.futures import Executor, Future
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ecjax import cli
@@ -11,6 +14,7 @@ from ecjax.errors import UserError
 from ecjax.studies.reproduce import run as running
 from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
 from ecjax.studies.reproduce.claims import paper
+from ecjax.studies.reproduce.evidence import Made
 from ecjax.studies.reproduce.options import PAPERS
 from ecjax.studies.reproduce.workers import Here
 from ecjax.tables.results import read_results
@@ -59,6 +63,66 @@ def test_a_study_that_fails_leaves_its_claims_unjudged(setting):
     assert "theta: found -1" in first.finding.why
     assert second.finding.verdict == Verdict.HOLDS
     assert second.command == "ecjax reproduce jlcm claims=jlcm-b"
+
+
+class _Folders(Executor):
+    """Makes a plan, named by the place of its study's command, in a folder, and replays every plan of a folder."""
+
+    def __init__(self):
+        self.plans = {}
+
+    def submit(self, function, /, *arguments):
+        if not isinstance(arguments[0], str):
+            return Here().submit(function, *arguments)
+        job, words, out = arguments
+        if job == "optimize":
+            self.plans.setdefault(out, {})[words[0]] = None
+            runs = pd.DataFrame({"run_id": [words[0]]})
+        else:
+            (plans,) = (word.removeprefix("plan=") for word in words if word.startswith("plan="))
+            runs = pd.DataFrame({"plan_run": list(self.plans[plans])})
+        future = Future()
+        future.set_result((Made(out, runs), 0.0))
+        return future
+
+
+def _replayed_plans(evidence):
+    return Finding(Verdict.HOLDS, why=", ".join(evidence["fig9"].runs["plan_run"]))
+
+
+@pytest.mark.parametrize("first", ["small", "full"])
+def test_sizes_do_not_take_each_other_s_plans(setting, first):
+    def inputs(folder, size):
+        table = Path(folder) / "files"
+        table.write_text(size, encoding="utf-8")
+        return (f"files={table}",)
+
+    plans = Study("plans", ("optimize",), ("of small",), ("of full",), inputs=inputs)
+    studies = plans, Study("fig9", ("replay", "plan_run=all"), replays="plans")
+    one = _paper(Claim("jlcm-a", "Fig. 9", "It is.", _replayed_plans, ("fig9",)), studies=studies)
+    setting = replace(setting, options_of=lambda name, words: words, executor=_Folders())
+    second = "full" if first == "small" else "small"
+    commands = {}
+    for size in (first, second, first):
+        (judged,), _ = running.judged(one, one.claims, replace(setting, size=size))
+        assert judged.finding.why == f"of {size}"
+        commands[size] = judged.command
+    for size, command in commands.items():
+        (table,) = (word.partition("=")[2] for word in command.replace(";", " ").split() if "files=" in word)
+        assert Path(table).read_text(encoding="utf-8") == size
+
+
+def test_plans_of_another_version_in_a_folder_are_not_judged(setting):
+    studies = (
+        Study("plans", ("optimize",), ("new",)),
+        Study("fig9", ("replay", "plan_run=all"), replays="plans"),
+    )
+    one = _paper(Claim("jlcm-a", "Fig. 9", "It is.", _replayed_plans, ("fig9",)), studies=studies)
+    folders = _Folders()
+    setting = replace(setting, options_of=lambda name, words: words, executor=folders)
+    folders.plans[setting.folder(one, "plans")] = {"old": None}
+    (judged,), _ = running.judged(one, one.claims, setting)
+    assert judged.finding.why == "new"
 
 
 def test_what_does_not_hold_says_why(setting):

@@ -239,7 +239,8 @@ def _service(made: Made, label: str) -> np.ndarray:
     """Mean service time of a reference chunk at the nodes that files of a class read, by their sizes, s."""
     inputs = made.dataset("inputs/files")
     inputs = inputs.assign(**{"file_id": inputs["file_id"].astype(str), "class": class_names(inputs)})
-    reads = read_results(f"{made.out}/planning", "placements")[["file_id", "node_id", "probability"]]
+    reads = read_results(f"{made.out}/planning", "placements")
+    reads = reads[reads["run_id"].isin(made.runs["plan_run"])][["file_id", "node_id", "probability"]]
     reads = reads.assign(file_id=reads["file_id"].astype(str)).merge(
         inputs[inputs["class"] == label][["file_id", "bytes"]], on="file_id"
     )
