@@ -28,14 +28,18 @@ PAGE = Path(ecjax.guides.__file__).parent / "claims.md"
 
 def main(folders: list[str]) -> None:
     """Write the page with the sections of some folders in it."""
-    runs = pd.concat([read_results(folder, "runs") for folder in folders])
-    claims = pd.concat([read_results(folder, "claims") for folder in folders])
+    # the same claims at the same size have one run id, whatever the folder
+    runs, claims = (
+        pd.concat([read_results(folder, name).assign(folder=folder) for folder in dict.fromkeys(folders)])
+        for name in ("runs", "claims")
+    )
     runs = runs.sort_values("claim_count", kind="stable").groupby(["paper", "size"]).tail(1)
+    claims = claims.merge(runs[["folder", "run_id"]])
     parts = read_sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
-    small = claims[claims["run_id"].isin(runs.loc[runs["size"] == SMALL, "run_id"])]
+    small = claims[claims["size"] == SMALL]
     for name, section in sections(small, dict.fromkeys(small["paper"], SMALL)).items():
         parts[name] = with_full_line(section, full_line_of(parts.get(name, "")))
-    full = claims[claims["run_id"].isin(runs.loc[runs["size"] == FULL, "run_id"])]
+    full = claims[claims["size"] == FULL]
     for name, rows in full.groupby("paper"):
         parts[name] = with_full_line(parts[name], full_line(rows, read_verdicts(parts[name])))
     PAGE.write_text(page(parts), encoding="utf-8")

@@ -1,6 +1,8 @@
 """The page of the papers' claims: every claim is on it, with the verdict that the studies give now."""
 
+import runpy
 from importlib.resources import files
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -45,6 +47,43 @@ def test_what_full_size_decides_otherwise_has_a_line():
     written = with_full_line(with_full_line(section, same), line)
     assert full_line_of(written) == line and read_verdicts(written) == verdicts
     assert with_full_line(written, full_line_of(section)) == section
+
+
+def test_a_paper_that_several_folders_have_stands_on_the_page_once(tmp_path):
+    """Run ids are those of the claims and the size, whatever the folder; the last of those with the most counts."""
+    script = runpy.run_path(str(Path(__file__).parents[3] / "traces" / "make" / "claims_page.py"))
+    main, written = script["main"], tmp_path / "claims.md"
+    verdicts = {("one", "a"): "holds", ("one", "b"): "does not hold", ("two", "b"): "holds in shape"}
+
+    def results(folder, dataset):
+        rows = [
+            {
+                "run_id": run,
+                "paper": "jlcm",
+                "size": "small",
+                "verdict": verdict,
+                "claim_count": 2 if run == "b" else 1,
+            }
+            for (place, run), verdict in verdicts.items()
+            if place == folder
+        ]
+        claim = {"where": "eq. 1", "claim": "It is.", "why": "it is"}
+        unsaid = dict.fromkeys(("paper_value", "ours", "quantity"))
+        told = [
+            [row] if dataset == "runs" else [row | {"id": f"jlcm-{name}"} for name in "xy"] for row in rows
+        ]
+        return pd.DataFrame([row | claim | unsaid for part in told for row in part])
+
+    main.__globals__.update(read_results=results, PAGE=written)
+    for folders, verdict in (
+        (["one", "two"], "holds in shape"),
+        (["two", "one", "two"], "does not hold"),
+        (["one"], "does not hold"),
+    ):
+        main(folders)
+        text = written.read_text(encoding="utf-8")
+        assert [text.count(f"`jlcm-{name}`") for name in "xy"] == [1, 1]
+        assert read_verdicts(text) == {"jlcm-x": verdict, "jlcm-y": verdict}
 
 
 @pytest.mark.slow
