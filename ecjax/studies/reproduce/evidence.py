@@ -31,6 +31,15 @@ class Made:
             return table[table["input_id"].isin(self.runs["input_id"])].reset_index(drop=True)
         return table[table["run_id"].isin(self.runs["run_id"])].reset_index(drop=True)
 
+    def of_plans(self, name: str) -> pd.DataFrame:
+        """Rows, in a dataset of ``optimize``, of the plans that these replays made for themselves.
+
+        Raises:
+            UserError: it was not written.
+        """
+        table = read_results(f"{self.out}/planning", name)
+        return table[table["run_id"].isin(self.runs["plan_run"])].reset_index(drop=True)
+
     def joined(self, name: str) -> pd.DataFrame:
         """The dataset with the columns of ``runs`` beside it that it lacks, in the order of the sweep."""
         table = self.dataset(name)

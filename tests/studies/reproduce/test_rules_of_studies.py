@@ -1,5 +1,6 @@
 """What rules make of the tables of studies, where those are made by hand."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -32,7 +33,10 @@ def _found(claim: str, **studies: Made) -> Finding:
 
 def _fig4a(gains: list[float]) -> Made:
     """TCP takes twice as long as D-Target at n = 4, and so much longer at n = 18, a number for each seed."""
-    times = {("fair", "random"): lambda n, gain: 2.0 + gain * (n == 18), ("dtarget", "smallest_load"): lambda *_: 1.0}
+    times = {
+        ("fair", "random"): lambda n, gain: 2.0 + gain * (n == 18),
+        ("dtarget", "smallest_load"): lambda *_: 1.0,
+    }
     return _made(
         [
             {"scheduler": scheduler, "sources": sources, "seed": seed, "n": n, "mean_s": time(n, gain)}
@@ -52,3 +56,77 @@ def test_growth_with_n_is_that_of_the_mean_over_seeds(gains, verdict):
     finding = _found("dtarget-fig4a-n-trend", fig4a=_fig4a(gains))
     assert finding.verdict == verdict
     assert f"{sum(gain > 0 for gain in gains)} of {len(gains)}" in finding.why
+
+
+def test_lengths_of_one_theta_are_told_apart_by_method():
+    """The printed lengths are 12, 10, 10, 8: off by at most 1 under one method only, at a theta that both have."""
+    lengths = {
+        ("certified", 5.0): (9, 9, 9, 5),
+        ("published", 5.0): (12, 9, 10, 7),
+        ("published", 50.0): (7, 7, 7, 4),
+    }
+    rows = [
+        {
+            "method": method,
+            "theta": theta,
+            "mean_n_by_class": json.dumps({str(place): n for place, n in enumerate(found, start=1)}),
+        }
+        for (method, theta), found in lengths.items()
+    ]
+    for runs in (rows, rows[::-1]):
+        finding = _found("jlcm-fig10-codes", fig10_lengths=_made(runs))
+        assert (finding.verdict, finding.ours) == (Verdict.HOLDS, 1.0)
+        assert "certified at theta 5: 9, 9, 9, 5" in finding.why
+        assert "published at theta 5: 12, 9, 10, 7" in finding.why
+
+
+class _Weighted(_ByHand):
+    """Replays of plans whose weights are made by hand, too."""
+
+    def of_plans(self, name: str) -> pd.DataFrame:
+        return self.dataset(name)
+
+
+def _fig8(shares: dict[float, float]) -> Made:
+    """Class 1 has so much of two nodes at each importance of class 2, and half its latency."""
+    runs = [
+        {
+            "run_id": f"replay {two}",
+            "plan_run": f"plan {two}",
+            "importance": json.dumps([1, two]),
+            "ci_s": 0.1,
+        }
+        for two in shares
+    ]
+    latencies = [
+        {
+            "run_id": run["run_id"],
+            "group": "class",
+            "source": "replayed",
+            "class": label,
+            "mean_s": mean,
+            "ci_s": 0.1,
+        }
+        for run in runs
+        for label, mean in (("1", 1.0), ("2", 2.0))
+    ]
+    weights = [
+        {"run_id": f"plan {two}", "service_class": label, "node_id": node, "weight": weight}
+        for two, share in shares.items()
+        for node in ("slow", "fast")
+        for label, weight in (("1", share), ("2", 1 - share))
+    ]
+    nodes = [{"node_id": "slow", "service_mean_s": 2.0}, {"node_id": "fast", "service_mean_s": 1.0}]
+    tables = {"latencies": latencies, "class_weights": weights, "inputs/nodes": nodes}
+    return _Weighted("", pd.DataFrame(runs), {name: pd.DataFrame(rows) for name, rows in tables.items()})
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [({0.1: 0.6, 0.9: 0.5, 1.0: 0.4}, Verdict.HOLDS), ({0.1: 0.9, 0.9: 0.4999}, Verdict.FAILS)],
+)
+def test_class_1_comes_first_by_the_plans_that_are_replayed(shares, verdict):
+    """At every importance of class 2 up to 0.9, not on average, and at none above."""
+    finding = _found("differentiated-fig8-class1-first", fig8=_fig8(shares))
+    assert finding.verdict == verdict
+    assert ", ".join(f"{share:.4f}" for two, share in shares.items() if two <= 0.9) in finding.why

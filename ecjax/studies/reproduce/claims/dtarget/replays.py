@@ -237,9 +237,9 @@ def _n_trend(evidence: Evidence) -> Finding:
     return in_shape(
         bool(more.mean() > 2 * error),
         float(mean[18]),
-        f"at n = {texts(mean.index)}: {texts(mean)}; at n = 18 by {more.mean():.3f} more than at n = 4, with a standard "
-        f"error of {error:.3f} over seeds, and larger with {(more > 0).sum()} of {len(more)} of them. TCP has random "
-        "sources; 256 reads of 1 to 10 GB at t = 0 from 30 servers, clients that never limit",
+        f"at n = {texts(mean.index)}: {texts(mean)}; by {more.mean():.3f} more at n = 18 than at n = 4, with a "
+        f"standard error of {error:.3f} over seeds, and larger with {(more > 0).sum()} of {len(more)} of them. TCP has "
+        "random sources; 256 reads of 1 to 10 GB at t = 0 from 30 servers, clients that never limit",
         float(factor[18].min()),
         float(factor[18].max()),
     )
