@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from ecjax.studies.reproduce.claim import Claim, Finding, Kind
-from ecjax.studies.reproduce.claims.judging import in_shape, judge, refuted, rises, testbed, texts
+from ecjax.studies.reproduce.claims.judging import in_shape, judge, rises, testbed, texts
 from ecjax.studies.reproduce.claims.samplex.studies import WHY_PLATEAU, plateau_rates
 from ecjax.studies.reproduce.evidence import Evidence
 
@@ -187,7 +187,7 @@ def _diminishing(evidence: Evidence) -> Finding:
 def _times_order(evidence: Evidence) -> Finding:
     from ecjax.caching.partitions import Partitions
 
-    slower, slower_still, ratio = 0, 0, np.nan
+    slower, slower_still, medians = 0, 0, []
     listing = {}
     for setting in SETTINGS:
         began = time.perf_counter()
@@ -197,13 +197,15 @@ def _times_order(evidence: Evidence) -> Finding:
         ours, other = (_plans(evidence, setting, scheme)["solve_s"] for scheme in RANDOM)
         slower += int((ours >= other).sum())
         slower_still += int((ours >= other + listing[setting]).sum())
-        if setting == SECOND:
-            ratio = float(other[5] / ours[5])
-    return refuted(
-        slower > 0,
-        ratio,
-        f"SampleX is not faster at {slower} of 21 points, as RandS draws by rank here and never lists partitions; with "
-        f"the time to list them ({texts([1e3 * s for s in listing.values()])} ms) it is slower at {slower_still}",
+        medians.append(float((other / ours).median()))
+    return in_shape(
+        min(medians) > 1,
+        medians[SETTINGS.index(SECOND)],
+        f"medians over S in the three settings: {texts(medians)}, far from the printed factor, as RandS draws by rank "
+        f"here and never lists partitions. Single points scatter as times do: SampleX is not faster at {slower} of 21, "
+        f"and with the time to list them ({texts([1e3 * s for s in listing.values()])} ms) at {slower_still}",
+        min(medians),
+        max(medians),
     )
 
 
@@ -347,7 +349,8 @@ PLANS = (
         _times_order,
         _STUDIES,
         paper_value="3421.3 / 297.4 = 11.5",
-        quantity="time of RandS over that of SampleX, S = 5, C = 100, K = 6",
+        quantity="time of RandS over that of SampleX, median over S, C = 100, K = 6",
+        timed=True,
     ),
     Claim(
         "samplex-tab3-reduction",
