@@ -32,7 +32,7 @@ STUDIES = (
     _replay(
         "saturated_weighted",
         *("experiment=classes_fig8", "planning.queue=weighted"),
-        *("planning.cluster.load=0.97", "planning.rate_scale=[1.2]"),
+        *("planning.cluster.load=0.97", "planning.rate_scale=[1.25]"),
         "planning.importance=[[1,0.4]]",
     ),
     _replay(

@@ -32,7 +32,7 @@ def _tight(evidence: Evidence) -> Finding:
             # whichever node is up alone decides the latest chunk
             abs((up * high).sum() / bound - 1),
         ]
-    return exact(float(max(errors)), 1e-6)
+    return exact(float(max(errors)), 1e-9)
 
 
 def _homogeneous(evidence: Evidence) -> Finding:
