@@ -87,28 +87,31 @@ class _Weighted(_ByHand):
         return self.dataset(name)
 
 
-def _fig8(shares: dict[float, float]) -> Made:
-    """Class 1 has so much of two nodes at each importance of class 2, and half its latency."""
-    runs = [
-        {
-            "run_id": f"replay {two}",
-            "plan_run": f"plan {two}",
-            "importance": json.dumps([1, two]),
-            "ci_s": 0.1,
-        }
-        for two in shares
-    ]
+def _of_classes(*runs: dict, kind: type[_ByHand] = _ByHand, bound: float = 1.5, **tables: list[dict]) -> Made:
+    """Replays with means of both classes, half intervals of 0.1 s, and bounds that many times as large."""
+    named = [{"run_id": f"replay {place}"} | run for place, run in enumerate(runs)]
     latencies = [
         {
             "run_id": run["run_id"],
             "group": "class",
-            "source": "replayed",
+            "source": source,
             "class": label,
             "mean_s": mean,
             "ci_s": 0.1,
         }
-        for run in runs
-        for label, mean in (("1", 1.0), ("2", 2.0))
+        for run in named
+        for source, times in (("replayed", 1.0), ("bound", bound))
+        for label, mean in (("1", times * run["1"]), ("2", times * run["2"]))
+    ]
+    columns = pd.DataFrame(named).drop(columns=["1", "2"]).assign(ci_s=0.1)
+    frames = {name: pd.DataFrame(rows) for name, rows in (tables | {"latencies": latencies}).items()}
+    return kind("", columns, frames)
+
+
+def _fig8(shares: dict[float, float]) -> Made:
+    """Class 1 has so much of two nodes at each importance of class 2, and half its latency."""
+    runs = [
+        {"plan_run": f"plan {two}", "importance": json.dumps([1, two]), "1": 1.0, "2": 2.0} for two in shares
     ]
     weights = [
         {"run_id": f"plan {two}", "service_class": label, "node_id": node, "weight": weight}
@@ -117,8 +120,7 @@ def _fig8(shares: dict[float, float]) -> Made:
         for label, weight in (("1", share), ("2", 1 - share))
     ]
     nodes = [{"node_id": "slow", "service_mean_s": 2.0}, {"node_id": "fast", "service_mean_s": 1.0}]
-    tables = {"latencies": latencies, "class_weights": weights, "inputs/nodes": nodes}
-    return _Weighted("", pd.DataFrame(runs), {name: pd.DataFrame(rows) for name, rows in tables.items()})
+    return _of_classes(*runs, kind=_Weighted, **{"class_weights": weights, "inputs/nodes": nodes})
 
 
 @pytest.mark.parametrize(
@@ -130,3 +132,47 @@ def test_class_1_comes_first_by_the_plans_that_are_replayed(shares, verdict):
     finding = _found("differentiated-fig8-class1-first", fig8=_fig8(shares))
     assert finding.verdict == verdict
     assert ", ".join(f"{share:.4f}" for two, share in shares.items() if two <= 0.9) in finding.why
+
+
+def _saturated(busiest: float) -> Made:
+    return _of_classes({"max_load": 0.5, "1": 10.0, "2": 15.0}, {"max_load": busiest, "1": 10.0, "2": 80.0})
+
+
+@pytest.mark.parametrize(("busiest", "verdict"), [(0.96, Verdict.IN_SHAPE), (0.9, Verdict.FAILS)])
+def test_what_class_2_has_at_the_stated_load_is_computed(busiest, verdict):
+    """Eight times class 1's latency is judged near saturation only, beside 13 / 10 at the load of Fig. 8."""
+    stated = _of_classes({"max_load": 0.54, "importance": "[1, 0.4]", "1": 10.0, "2": 13.0})
+    finding = _found(
+        "differentiated-fig6-class2-scale", saturated_priority=_saturated(busiest), fig8_priority=stated
+    )
+    assert (finding.verdict, finding.ours) == (verdict, 8.0)
+    assert "to 0.54, 1.30" in finding.why
+
+
+@pytest.mark.parametrize(("of_weighted", "verdict"), [(30.0, Verdict.IN_SHAPE), (50.0, Verdict.FAILS)])
+def test_both_queues_say_at_which_load_class_2_starves(of_weighted, verdict):
+    stated = _of_classes({"max_load": 0.54, "importance": "[1, 0.4]", "1": 10.0, "2": 13.0})
+    weighted = _of_classes({"max_load": 0.97, "1": 20.0, "2": of_weighted})
+    finding = _found(
+        "differentiated-fig8-priority-starves",
+        saturated_priority=_saturated(0.96),
+        saturated_weighted=weighted,
+        fig8=_fig8({0.4: 0.5}),
+        fig8_priority=stated,
+    )
+    assert (finding.verdict, finding.ours) == (verdict, 80 / of_weighted)
+    for load in ("at 0.96", "at 0.97"):
+        assert load in finding.why
+
+
+@pytest.mark.parametrize(("bound", "verdict"), [(1.5, Verdict.HOLDS), (0.9, Verdict.FAILS)])
+def test_the_bound_is_judged_up_to_saturation(bound, verdict):
+    """The largest load is that of nodes, and a bound that is too small there alone is found."""
+    low = _of_classes({"max_load": 0.31, "1": 10.0, "2": 15.0})
+    near = _of_classes({"max_load": 0.96, "1": 10.0, "2": 80.0}, bound=bound)
+    finding = _found(
+        "differentiated-lemma1-bound",
+        **{"fairness": low, "fig12": low, "saturated_priority": near, "saturated_weighted": low},
+    )
+    assert finding.verdict == verdict
+    assert "0.31 to 0.96" in finding.why

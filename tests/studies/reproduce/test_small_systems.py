@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ecjax.simulation import tally
 from ecjax.studies.reproduce.claims.jlcm.theorems import mixed_bounds
 from ecjax.studies.reproduce.claims.small import Small, interval, poisson, replayed, wait_by_transform
 
@@ -23,6 +24,18 @@ def test_small_systems_are_replayed():
     mean, half = interval(replayed(small, poisson([0.25], 200_000, 2)).paths[10_000:])
     assert abs(mean - 3.0) <= 1.5 * half
     assert half < 0.1
+
+
+def test_a_few_reads_show_which_nodes_served_each():
+    """Three files that are read from given nodes, in turn: as many reads as a tally has batches."""
+    places = (0, 2), (1, 2), (0, 3)
+    small = Small((2, 2, 2), places, [0.0] * 4, [1e-6] * 4)
+    files = np.arange(tally.BATCHES) % 3
+    served = replayed(small, (np.arange(float(tally.BATCHES)), files)).batches[1:, :, 0]
+    expected = np.zeros_like(served)
+    for read, file in enumerate(files):
+        expected[list(places[file]), read] = 1
+    np.testing.assert_array_equal(served, expected)
 
 
 def test_of_one_kind_of_read_bounds_are_those_of_alike_nodes():
