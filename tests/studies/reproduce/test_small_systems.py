@@ -5,7 +5,14 @@ import pytest
 
 from ecjax.simulation import tally
 from ecjax.studies.reproduce.claims.jlcm.theorems import mixed_bounds
-from ecjax.studies.reproduce.claims.small import Small, interval, poisson, replayed, wait_by_transform
+from ecjax.studies.reproduce.claims.small import (
+    Small,
+    interval,
+    poisson,
+    priority_waits_by_transform,
+    replayed,
+    wait_by_transform,
+)
 
 SERVICE = (13.9, 211.8, 3476.8)
 
@@ -16,6 +23,42 @@ def test_waits_of_an_exponential_server(load):
     mean, variance = wait_by_transform(load, 1.0, 2.0, 6.0)
     assert mean == pytest.approx(load / (1 - load), rel=1e-12)
     assert variance == pytest.approx(load * (2 - load) / (1 - load) ** 2, rel=1e-12)
+
+
+def test_waits_of_two_classes_by_transforms():
+    """Cobham's means; and either class without the other is an M/G/1 queue."""
+    rates, moments = (0.3, 0.25), ((1.0, 1.5, 3.0), (1.6, 4.0, 15.0))
+    work = [rate * second for rate, (_, second, _) in zip(rates, moments, strict=True)]
+    load = [rate * first for rate, (first, _, _) in zip(rates, moments, strict=True)]
+    residual = sum(work) / 2
+    (high, _), (low, _) = priority_waits_by_transform(rates, moments)
+    assert high == pytest.approx(residual / (1 - load[0]), rel=1e-12)
+    assert low == pytest.approx(residual / ((1 - load[0]) * (1 - sum(load))), rel=1e-12)
+    for alone in (0, 1):
+        found = priority_waits_by_transform([rates[0] * (alone == 0), rates[1] * (alone == 1)], moments)
+        assert found[alone] == pytest.approx(wait_by_transform(load[alone], *moments[alone]), rel=1e-12)
+
+
+def test_variances_of_two_classes_by_transforms():
+    """Against a replay event by event of one node in plain Python."""
+    rates, means = (0.25, 0.3), (0.8, 1.2)
+    random = np.random.default_rng(5)
+    count = 400_000
+    ends = [np.cumsum(random.exponential(1 / rate, count)).tolist() for rate in rates]
+    horizon = min(times[-1] for times in ends)
+    services = [random.exponential(mean, count).tolist() for mean in means]
+    place, now, waits = [0, 0], 0.0, ([], [])
+    while now < horizon:
+        ready = [ends[item][place[item]] for item in (0, 1)]
+        item = 0 if ready[0] <= now or ready[0] <= ready[1] and ready[1] > now else 1
+        now = max(now, ready[item])
+        waits[item].append(now - ready[item])
+        now += services[item][place[item]]
+        place[item] += 1
+    moments = [(mean, 2 * mean**2, 6 * mean**3) for mean in means]
+    for found, (mean, variance) in zip(waits, priority_waits_by_transform(rates, moments), strict=True):
+        assert np.mean(found) == pytest.approx(mean, rel=0.03)
+        assert np.var(found) == pytest.approx(variance, rel=0.08)
 
 
 def test_small_systems_are_replayed():

@@ -106,11 +106,47 @@ def wait_by_transform(load: float, first: float, second: float, third: float) ->
     (1 - rho) / (1 - rho R(s)) with R(s) = (1 - X(s)) / (m_1 s) = 1 - m_2 s / (2 m_1) + m_3 s^2 / (6 m_1) - ...,
     divided out as power series in s: derivatives at 0 are moments.
     """
-    series = np.array([1.0, -second / (2 * first), third / (6 * first)])
-    divisor = np.array([1.0, 0.0, 0.0]) - load * series
+    residual = np.array([1.0, -second / (2 * first), third / (6 * first)])
+    return _moments_of_quotient(np.array([1 - load, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]) - load * residual)
+
+
+def priority_waits_by_transform(
+    rates: Sequence[float], moments: Sequence[Sequence[float]]
+) -> list[tuple[float, float]]:
+    """Mean, s, and variance, s^2, of the wait of two classes, the first before the second, non-preemptive.
+
+    From the transforms (Conway, Maxwell and Miller, "Theory of Scheduling", 1967, 8-6), with B_k that of a service::
+
+        W_1(s) = ((1 - rho) s + Lambda_2 (1 - B_2(s))) / (s - Lambda_1 (1 - B_1(s)))
+        W_2(s) = (1 - rho) t / (s - Lambda_2 (1 - B_2(t))),  t = s + Lambda_1 (1 - G(s))
+
+    G is that of a busy period of class 1 alone. All are divided by s, as power series.
+
+    Args:
+        rates: Lambda of both classes, 1/s.
+        moments: of their services, (2, 3) in s, s^2, s^3.
+    """
+    one, two = (np.array([first, -second / 2, third / 6]) for first, second, third in moments)
+    idle = 1 - rates[0] * one[0] - rates[1] * two[0]
+    unit = np.array([1.0, 0.0, 0.0])
+    high = _moments_of_quotient(idle * unit + rates[1] * two, unit - rates[0] * one)
+    first, second, third = moments[0]
+    alone = 1 - rates[0] * first
+    busy = first / alone, second / alone**3, third / alone**4 + 3 * rates[0] * second**2 / alone**5
+    t = unit + rates[0] * np.array([busy[0], -busy[1] / 2, busy[2] / 6])
+    square = np.convolve(t, t)[:3]
+    # 1 - B_2(t) = m_1 t - m_2 t^2 / 2 + m_3 t^3 / 6 - ..., of which t^n begins with s^n
+    served = two[0] * t
+    served[1:] += two[1] * square[:2]
+    served[2] += two[2] * t[0] ** 3
+    return [high, _moments_of_quotient(idle * t, unit - rates[1] * served)]
+
+
+def _moments_of_quotient(dividend: np.ndarray, divisor: np.ndarray) -> tuple[float, float]:
+    """Mean and variance of the law whose transform is a quotient of power series, (3,) each."""
     quotient = np.zeros(3)
     for power in range(3):
-        rest = (1 - load if power == 0 else 0.0) - quotient[:power] @ divisor[power:0:-1]
+        rest = dividend[power] - quotient[:power] @ divisor[power:0:-1]
         quotient[power] = rest / divisor[0]
     mean = -quotient[1]
     return float(mean), float(2 * quotient[2] - mean**2)
