@@ -15,9 +15,9 @@ from ecjax.studies.reproduce.claims.samplex.theorems import (
     draw_probabilities,
     example_2,
     example_6,
+    online_updates,
     partition_values,
     partition_values_last,
-    printed_updates,
     stuck_ratio,
 )
 
@@ -53,7 +53,14 @@ def test_draws_in_shuffled_order_have_these_probabilities():
 
 def test_updates_of_all_partitions_never_lower_the_value():
     """With as many samples as there are partitions the current plan is among them."""
-    assert printed_updates(1000, 100, 0)[0] == 0
+    assert online_updates(1000, 100, 0)[0] == 0
+
+
+def test_updates_that_keep_the_current_plan_never_lower_the_value():
+    """As policy samplex makes them; of those as printed some do."""
+    assert online_updates(5, 300, 1, mended=True)[0] == 0
+    fell, rose = online_updates(5, 300, 1)
+    assert fell + rose == 300 and fell > 20
 
 
 def test_second_peak_is_that_of_a_period():

@@ -23,6 +23,16 @@ STUDIES = (
         ("seeds=3", "generate.requests=600"),
         ("seeds=100",),
     ),
+    # sizes over five decades, those of Table I
+    Study(
+        "fig3_wide",
+        (
+            *("schedule", "experiment=coflow_fig3", "scheduler=[baraat,fair]", "sources=random"),
+            *("share_at_zero=1", "client_bytes_per_s=1e12", "generate.min_bytes=1e5", "lower_bound=false"),
+        ),
+        ("seeds=3", "generate.requests=600"),
+        ("seeds=100",),
+    ),
     Study(
         "fig5",
         ("schedule", "experiment=coflow_fig5", "lower_bound=false"),
@@ -155,13 +165,16 @@ def _pfabric(evidence: Evidence) -> Finding:
 
 
 def _baraat(evidence: Evidence) -> Finding:
-    factor = float(_factor(evidence["fig3"].runs, quick=("baraat", _RANDOM)).mean(axis=None))
-    why = (
-        f"TCP over Baraat {factor:.2f} with random sources and sizes within one decade. Baraat is read as first come "
-        "first served with heavy reads, the largest fifth, multiplexed; the paper prints neither its limit "
-        "nor its sizes"
+    alike, wide = (
+        float(_factor(evidence[name].runs, quick=("baraat", _RANDOM)).mean(axis=None))
+        for name in ("fig3", "fig3_wide")
     )
-    return judge(factor > 1, factor, why)
+    why = (
+        f"TCP over Baraat with random sources {alike:.2f} where sizes are within one decade and {wide:.2f} where they "
+        "are within five. Baraat is read as first come first served with heavy reads, the largest fifth, multiplexed; "
+        "the paper prints neither its limit nor its sizes"
+    )
+    return judge(min(alike, wide) > 1, alike, why, *sorted((alike, wide)))
 
 
 def _widths(evidence: Evidence) -> Finding:
@@ -340,12 +353,13 @@ def _claim(
     where: str,
     text: str,
     rule: Rule,
-    study: str,
+    study: str | tuple[str, ...],
     paper_value: str = "",
     quantity: str = "TCP over D-Target, mean times",
     kind: Kind = Kind.REPRODUCIBLE,
 ) -> Claim:
-    return Claim(f"dtarget-{id_}", where, text, rule, (study,), paper_value, quantity, kind)
+    studies = (study,) if isinstance(study, str) else study
+    return Claim(f"dtarget-{id_}", where, text, rule, studies, paper_value, quantity, kind)
 
 
 REPLAYS = (
@@ -384,9 +398,9 @@ REPLAYS = (
         "Fig. 3a",
         "Barrat is faster than TCP.",
         _baraat,
-        "fig3",
+        ("fig3", "fig3_wide"),
         "1.2",
-        "TCP over Baraat",
+        "TCP over Baraat, sizes within one decade, and within five",
     ),
     _claim(
         "fig3a-width-trend",
