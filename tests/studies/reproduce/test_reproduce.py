@@ -1,5 +1,6 @@
 """Claims of papers: what they consist of, how they are judged, and what the command writes."""
 
+import inspect
 import pickle
 from concurrent.futures import Executor, Future
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from ecjax import cli
 from ecjax.errors import UserError
 from ecjax.studies.reproduce import run as running
-from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
+from ecjax.studies.reproduce.claim import Claim, Finding, Kind, Paper, Study, Verdict
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.evidence import Made
 from ecjax.studies.reproduce.options import PAPERS
@@ -31,6 +32,15 @@ def test_claims_are_of_their_paper(name):
         assert claim.text.endswith(".")
         assert pickle.loads(pickle.dumps(claim)) == claim  # another process may judge it
     assert {study.name for study in one.studies} == {study for claim in one.claims for study in claim.studies}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_what_is_judged_by_seconds_is_timed(name):
+    """So that it runs alone, and another verdict on a busy machine is no failure of a test."""
+    for claim in paper(name).claims:
+        source = inspect.getsource(claim.rule)
+        if claim.kind is not Kind.TESTBED and ("solve_s" in source or "perf_counter" in source):
+            assert claim.timed, claim.id
 
 
 def _holds(evidence):

@@ -176,3 +176,84 @@ def test_the_bound_is_judged_up_to_saturation(bound, verdict):
     )
     assert finding.verdict == verdict
     assert "0.31 to 0.96" in finding.why
+
+
+@pytest.mark.parametrize(("busiest", "verdict"), [(0.4, Verdict.HOLDS), (0.56, Verdict.FAILS)])
+def test_intervals_are_asked_of_loads_that_nodes_have(busiest, verdict):
+    """From a load of 0.5 on late binding is faster beyond the intervals: 9 + 1 s is not below 10.5 - 1 s."""
+    runs = [
+        {
+            "service": "auto",
+            "policy": policy,
+            "rate_scale": 0.9,
+            "max_load": load,
+            "mean_s": mean,
+            "ci_s": 1.0,
+        }
+        for policy, load, mean in (("probabilistic", busiest, 10.5), ("late_binding", None, 9.0))
+    ]
+    finding = _found("jlcm-lemma1-optimal-not-slower", loads=_made(runs))
+    assert finding.verdict == verdict
+    assert f"busiest node is at {busiest:g}" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("estimated", "said"), [(10.8, "within"), (11.0, "not within"), (None, "with size=full only")]
+)
+def test_what_is_said_of_estimates_is_computed(estimated, said):
+    """10.8 s of 10 s are within 9 %, 11 s are not; where there is no estimate nothing is said of its error."""
+    runs = [{"size_scale": 1.0, "latency_s": 15.0, "mean_s": 10.0, "estimated_mean_s": estimated}]
+    finding = _found("jlcm-fig11-bound-9-percent", fig11=_made(runs))
+    assert finding.verdict == Verdict.FAILS
+    assert (f", {said} the printed 9%" if estimated else said) in finding.why
+
+
+def test_half_intervals_of_means_are_no_interval_of_a_loss():
+    runs = [
+        {"policy": policy, "samples": samples, "mean_s": mean, "ci_s": 0.02}
+        for policy, samples, mean in (("samplex", 5, 1.01), ("near_optimal_dp", None, 1.0))
+    ]
+    finding = _found("samplex-fig9a-loss", fig9=_made(runs))
+    assert (finding.verdict, finding.low, finding.high) == (Verdict.HOLDS, None, None)
+    assert finding.ours == pytest.approx(1.0) and "half interval of 2.00 %" in finding.why
+
+
+@pytest.mark.parametrize(("wide", "verdict"), [(0.5, Verdict.HOLDS), (2.0, Verdict.FAILS)])
+def test_baraat_is_judged_at_both_ranges_of_sizes(wide, verdict):
+    """Faster than TCP, which takes 1 s, where sizes are within one decade; and where they are within five, or not."""
+    studies = {
+        name: _made(
+            [
+                {"scheduler": scheduler, "sources": "random", "seed": 0, "n": 8, "mean_s": mean}
+                for scheduler, mean in (("fair", 1.0), ("baraat", baraat))
+            ]
+        )
+        for name, baraat in (("fig3", 0.8), ("fig3_wide", wide))
+    }
+    finding = _found("dtarget-fig3a-barrat-above-tcp", **studies)
+    assert (finding.verdict, finding.ours) == (verdict, 1.25)
+    assert {finding.low, finding.high} == {1.25, 1 / wide}
+
+
+def _timed_plans(factors: dict[tuple[int, int], list[float]]) -> dict[str, Made]:
+    """RandS takes so many times as long as SampleX, a number for each S, by capacity and K."""
+    runs = [
+        {"capacity": capacity, "k": k, "scheme": scheme, "samples": samples, "solve_s": seconds}
+        for (capacity, k), each in factors.items()
+        for samples, factor in enumerate(each, start=1)
+        for scheme, seconds in (("samplex", 1e-3), ("rands", factor * 1e-3))
+    ]
+    return {
+        name: _made([run for run in runs if run["k"] == k])
+        for name, k in (("sampled_6", 6), ("sampled_8", 8))
+    }
+
+
+@pytest.mark.parametrize(("slowest", "verdict"), [(1.2, Verdict.IN_SHAPE), (0.8, Verdict.FAILS)])
+def test_single_points_do_not_decide_which_scheme_is_faster(slowest, verdict):
+    """A point of three may scatter to the other side in every setting; the median of a setting may not."""
+    few = [0.9, 1.1, 1.2]
+    settings = {(40, 6): few, (100, 6): [2.0, 3.0, 4.0], (100, 8): [0.7, slowest, 1.3]}
+    finding = _found("samplex-tab3-order", **_timed_plans(settings))
+    assert finding.verdict == verdict
+    assert (finding.ours, finding.low, finding.high) == pytest.approx((3.0, min(1.1, slowest), 3.0))

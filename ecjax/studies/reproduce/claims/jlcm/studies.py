@@ -16,6 +16,8 @@ _RATES = (354.0, 236.0, 236.0, 354.0)
 _BYTES, _SERVICE_S, _CHUNK_BYTES = 150e6, 13.9, 12.5e6
 _SPEEDS = (1.0, 1.3, 1.6)
 LIMIT = sum(4 / slow for slow in _SPEEDS) / (12 / max(_SPEEDS))  # of the rate, when an even spread has load 1
+_LOADS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.95)  # of the nodes, where probabilistic dispatch is judged
+_EVEN = 0.95  # load of an even spread in studies whose rates are scaled to a load of the nodes
 
 
 def _printed_codes(folder: Path, size: str) -> tuple[str, ...]:
@@ -117,20 +119,22 @@ STUDIES = (
             *(
                 "replay",
                 "planning.cluster.hardware=tahoe",
-                "planning.cluster.load=0.95",
+                f"planning.cluster.load={_EVEN}",
                 "planning.cluster.files=60",
             ),
             *("planning.method=[oblivious_lb]", "planning.theta=[0]", "policy=[probabilistic,late_binding]"),
-            *("rate_scale=[0.1,0.3,0.5,0.7,0.9]", "service=[auto,exponential]"),
+            # plans balance the nodes: each is at 0.1, ..., 0.95, where an even spread would have LIMIT times that
+            f"rate_scale=[{','.join(f'{load * LIMIT / _EVEN:.4f}' for load in _LOADS)}]",
+            "service=[auto,exponential]",
         ),
         **_requests(20_000),
     ),
     Study(
         "feasible",
         (
-            *("optimize", "cluster.hardware=tahoe", "cluster.load=0.95", "cluster.files=40", "theta=[0]"),
+            *("optimize", "cluster.hardware=tahoe", f"cluster.load={_EVEN}", "cluster.files=40", "theta=[0]"),
             *("method=[published]", "estimate=false"),
-            f"rate_scale=[1,{0.98 * LIMIT / 0.95:.4f},{1.02 * LIMIT / 0.95:.4f}]",
+            f"rate_scale=[1,{0.98 * LIMIT / _EVEN:.4f},{1.02 * LIMIT / _EVEN:.4f}]",
         ),
     ),
     Study(
