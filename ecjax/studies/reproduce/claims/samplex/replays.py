@@ -49,12 +49,9 @@ def _losses(evidence: Evidence, study: str, by: str) -> tuple[np.ndarray, np.nda
 
 
 def _known(ours: pd.Series, other: pd.Series) -> str:
-    """How well the means behind a loss are known."""
+    """How well the mean behind a loss is known."""
     half = 100 * float(ours["ci_s"] / other["mean_s"])
-    return (
-        f"either mean has a half interval of {half:.2f} %; both are of the same reads, so that it is none of the loss, "
-        "which is known better"
-    )
+    return f"the mean has a half interval of {half:.2f} %, which is none of the loss, as both schemes have the same reads"
 
 
 def _lossy(evidence: Evidence, study: str, by: str, most: float) -> tuple[bool, str]:
@@ -62,8 +59,8 @@ def _lossy(evidence: Evidence, study: str, by: str, most: float) -> tuple[bool, 
     loss, half = _losses(evidence, study, by)
     good = bool((loss + half >= 0).all() and (loss <= most).all())
     return good, (
-        f"loss of SampleX(5) against near-optimal {texts(loss, '.2f')} %, on the same reads (half intervals of either "
-        f"mean {texts(half, '.2f')} %)"
+        f"loss of SampleX(5) against near-optimal {texts(loss, '.2f')} %, on the same reads (half intervals of its "
+        f"means {texts(half, '.2f')} %)"
     )
 
 
