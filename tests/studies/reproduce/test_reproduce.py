@@ -135,6 +135,26 @@ def test_plans_of_another_version_in_a_folder_are_not_judged(setting):
     assert judged.finding.why == "new"
 
 
+def test_plans_of_replays_are_those_that_they_replayed(tmp_path):
+    """Beside plans of other rates in their folder."""
+    words = [
+        "theta=[0]",
+        "method=[max_ec]",
+        "cluster.files=4",
+        "rate_scale=[0.5,1]",
+        "estimate=false",
+        "figures=[]",
+    ]
+    assert cli.main(["optimize", *words, f"out={tmp_path / 'planning'}", "--quiet"]) == 0
+    plans = read_results(tmp_path / "planning", "runs").set_index("rate_scale")["run_id"]
+    made = Made(str(tmp_path), pd.DataFrame({"run_id": ["a", "b"], "plan_run": plans[1.0]}))
+    rows = made.of_plans("placements")
+    assert set(rows["run_id"]) == {plans[1.0]} and len(plans) == 2
+    assert (
+        rows.groupby("file_id")["probability"].sum().between(1, 12).all() and rows["file_id"].nunique() == 4
+    )
+
+
 def test_what_does_not_hold_says_why(setting):
     one = _paper(Claim("jlcm-a", "Fig. 9", "It is.", lambda evidence: Finding(Verdict.FAILS, 2.0)))
     with pytest.raises(ValueError, match="without a reason"):
