@@ -51,7 +51,7 @@ def _losses(evidence: Evidence, study: str, by: str) -> tuple[np.ndarray, np.nda
 def _known(ours: pd.Series, other: pd.Series) -> str:
     """How well the mean behind a loss is known."""
     half = 100 * float(ours["ci_s"] / other["mean_s"])
-    return f"the mean has a half interval of {half:.2f} %, which is none of the loss, as both schemes have the same reads"
+    return f"the mean has a half interval of {half:.2f} %, which is none of the loss, as both have the same reads"
 
 
 def _lossy(evidence: Evidence, study: str, by: str, most: float) -> tuple[bool, str]:
