@@ -147,7 +147,10 @@ def _reach(setting: str, address: str | None) -> None:
 
 
 def _not_started(error: BaseException) -> str:
-    return f"Ray did not start on this machine, which may be too busy, or full (engine=serial needs no Ray): {_text(error)[:300]}"
+    return (
+        "Ray did not start on this machine, which may be too busy, or full (engine=serial needs no Ray): "
+        f"{_text(error)[:300]}"
+    )
 
 
 def _text(error: BaseException) -> str:
