@@ -91,7 +91,8 @@ def online_updates(samples: int, updates: int, seed: int, *, mended: bool = Fals
         shared = int(kept[chosen].sum())
         chunks = kept[chosen]
         if mended:
-            _, state = candidate_samplex(tau[chosen], chunks, shared, table, samples, state)
+            _, after_it = candidate_samplex(tau[chosen], chunks, shared, table, samples, state)
+            state = np.uint64(after_it)  # compiled code returns Python's integers, and takes those of 64 bits as signed
         else:
             chi = Partitions(shared, k, len(chosen))
             drawn = drawn_partitions(chi, "samplex", samples, int(rng.integers(2**31)))
