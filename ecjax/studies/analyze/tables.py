@@ -18,7 +18,7 @@ TABLES = job_tables(
         Column("input_id", STRING, "", "fingerprint of the trace"),
         Column("format", STRING, "", "importer that read the trace"),
         Column("max_load", FLOAT, "", "largest node load rho"),
-        Column("file_count", INTEGER, "", "distinct files"),
+        Column("file_count", INTEGER, "", "files, with those of the catalog that were never read"),
         Column("node_count", INTEGER, "", "distinct nodes; null where the trace has none"),
     ),
     traces=(

@@ -18,6 +18,7 @@ from ecjax.studies.codes.inputs import Case
 from ecjax.studies.codes.latencies import Known, latency_columns
 from ecjax.studies.codes.layouts import Classes, by_class
 from ecjax.studies.codes.options import CodesOptions
+from ecjax.studies.codes.rows import repairs_status
 
 Row = dict[str, Any]
 
@@ -148,9 +149,8 @@ def _row(
     def total(column: str) -> float:
         return float(share @ np.array([row[column] for row in alone]))
 
-    pace = (
-        planned.get("repair_pace") or 1.0
-    )  # without room for repairs, which the status says, as without reads
+    # without room for repairs, which the status says, as without reads
+    pace = planned.get("repair_pace") or 1.0
     assessed = [assess(code, case.cluster.at_pace(pace), case.failures) for code in codes]
     row: Row = {
         "codes": json.dumps(dict(zip(classes.names, (code.name for code in codes), strict=True))),
@@ -175,6 +175,9 @@ def _row(
                 by_name = dict(zip(classes.names, values, strict=True))
                 row[f"class_{name}_{what}_s"] = json.dumps(by_name)
     row |= planned
+    if row["status"] == Status.OK:
+        statuses = [repairs_status(code, each, pace) for code, each in zip(codes, assessed, strict=True)]
+        row |= next(filter(None, statuses), {})
     slowest = row.get("down_p99_s")
     fast = options.max_p99_s is None or (slowest is not None and slowest <= options.max_p99_s)
     row["durable"] = row["status"] == Status.OK and enough and fast

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.console import log
 from ecjax.durability.codes import Code
 from ecjax.problem.arrays import column, nodes_arrays
 from ecjax.studies.codes.layouts import Classes
@@ -66,6 +67,13 @@ def worth_a_plan(traffic: Traffic, classes: Classes, codes: Sequence[Code]) -> l
     listed = sorted(codes, key=lambda code: code.n / code.k)
     while len(listed) ** len(classes.names) > _MOST_COMPARED:
         listed = listed[::2]
+    if len(listed) < len(codes):
+        log.warning(
+            "combinations: of %d codes, too many for %d classes, %d are compared, spread over their overheads",
+            len(codes),
+            len(classes.names),
+            len(listed),
+        )
     burdens = [[burden_of(traffic, classes, at, code) for code in listed] for at in range(len(classes.names))]
     other = np.mean(
         [column(traffic.nodes, f"background_{name}") for name in ("load", "second", "third")], axis=1

@@ -113,14 +113,22 @@ def _row(code: Code, case: Case, options: CodesOptions, known: Known) -> dict[st
     if case.traffic is not None:
         row |= latencies
         row["durable"] = row["durable"] and row["status"] == Status.OK and _fast_enough(row, options)
-    if row["status"] == Status.OK and assessed.repair_share > NEGLIGIBLE_LOAD:
-        row |= {
-            "status": str(Status.UNSTABLE),
-            "error": f"{code.name}: repairs queue, load {assessed.repair_share:.3g}, so that nines are unknown; "
-            f"allowed: at most {NEGLIGIBLE_LOAD:g}, by more repair_bytes_per_s or cluster_bytes_per_s, or less "
-            "user_bytes",
-        }
+    if row["status"] == Status.OK:
+        row |= repairs_status(code, assessed, pace)
     return row
+
+
+def repairs_status(code: Code, assessed: Assessment | None, pace: float) -> dict[str, Any]:
+    """Status and error of a code whose repairs queue, or never catch up, at a pace; empty where they do neither."""
+    if assessed is None:
+        return _never_catch_up(code, pace)
+    if assessed.repair_share <= NEGLIGIBLE_LOAD:
+        return {}
+    return {
+        "status": str(Status.UNSTABLE),
+        "error": f"{code.name}: repairs queue, load {assessed.repair_share:.3g}, so that nines are unknown; allowed: "
+        f"at most {NEGLIGIBLE_LOAD:g}, by more repair_bytes_per_s or cluster_bytes_per_s, or less user_bytes",
+    }
 
 
 def _fast_enough(row: dict[str, Any], options: CodesOptions) -> bool:
@@ -144,8 +152,9 @@ def _losses(assessed: Assessment, options: CodesOptions) -> dict[str, Any]:
 
 
 def _never_catch_up(code: Code, pace: float) -> dict[str, Any]:
-    """Status of a code whose repairs are too slow in what reads leave them."""
+    """Status of a code whose repairs are too slow in what reads leave them; its figures are those without reads."""
     return {
+        "repair_pace": 0.0,
         "status": str(Status.UNSTABLE),
         "error": f"{code.name}: reads leave repairs {pace:.2g} of their bandwidth, at which they never catch up; "
         "allowed: lower rates, or more nodes",

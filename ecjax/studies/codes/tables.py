@@ -41,7 +41,12 @@ TABLES = job_tables(
         ),
     ),
     codes=(
-        Column("code", STRING, "", "k+m, lrc(k,l,g), or copies as 3x"),
+        Column(
+            "code",
+            STRING,
+            "",
+            "k+m, lrc(k,l,g), clay(k,m,d), xorbas(k,l,g), copies as 3x, or a name of code_table",
+        ),
         Column("k", INTEGER, "", "data chunks of a group"),
         Column("n", INTEGER, "", "all chunks of a group"),
         Column("overhead", FLOAT, "", "raw bytes / user bytes, n / k"),
@@ -61,8 +66,8 @@ TABLES = job_tables(
             "unavailable_per_year",
             FLOAT,
             "1/year",
-            "times that an object cannot be read, with planned outages; null: none are planned, LRCs, or a domain with "
-            "several chunks",
+            "times that an object cannot be read, with planned outages; null: none are planned, codes other than k+m "
+            "and copies, or a domain with several chunks",
         ),
         Column(
             "repair_s", FLOAT, "s", "mean time until a group that lost a chunk is whole again, with detection"
@@ -81,8 +86,8 @@ TABLES = job_tables(
             FLOAT,
             "",
             f"share of the bandwidth for repairs that they take, so that no node is above a load of {BUSIEST:g}; nines "
-            "and times of repair are at this pace; 0: reads leave none, and they are without reads; null: no reads are "
-            "known",
+            "and times of repair are at this pace; 0: reads leave none, or too little to catch up, and they are "
+            "without reads; null: they are, too, as no reads are known, or more than the nodes serve",
         ),
         Column("nines_double_afr", FLOAT, "", "nines if disks fail twice as often"),
         Column("nines_double_domain_losses", FLOAT, "", "nines if domains are lost twice as often"),
@@ -132,7 +137,13 @@ TABLES = job_tables(
         Column("healthy_p99_s", FLOAT, "s", "expected 99 % quantile of them"),
         Column("down_mean_s", FLOAT, "s", "the mean with busiest_node down, or its domain"),
         Column("down_p99_s", FLOAT, "s", "the 99 % quantile then"),
-        Column("small_healthy_mean_s", FLOAT, "s", "expected mean of its small reads; null: it has none"),
+        Column(
+            "small_healthy_mean_s",
+            FLOAT,
+            "s",
+            "expected mean of its small reads, or of reads of small_bytes where no file has any; null: other classes "
+            "have some",
+        ),
         Column("small_healthy_p99_s", FLOAT, "s", "expected 99 % quantile of them"),
         Column("small_down_mean_s", FLOAT, "s", "the mean with busiest_node down, or its domain"),
         Column("small_down_p99_s", FLOAT, "s", "the 99 % quantile then"),

@@ -163,7 +163,8 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     stream: bool = option(
         False,
-        "read the files in pieces, twice, and keep two bit masks for each: 10^8 files of one chunk size",
+        "read the files in pieces, once and twice for each plan, and keep two bit masks for each: 10^8 files of one "
+        "chunk size",
         identifies=streamed,
     )
     theta_per: str = option(
@@ -286,7 +287,7 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
         None,
         "where descents start: uniform (the default of published), proportional, plan; by class: search (the default: "
         "for weighted queues the division of the nodes among classes is searched for, else as certified), certified, "
-        "uniform, proportional (random nodes), plan",
+        "uniform, proportional (random nodes), plan; with plan= always that",
         Words(*STARTS),
         identifies=True,
     )
@@ -300,7 +301,8 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     gap: float = option(
         GAP,
-        "certified: (objective - lower bound) / lower bound that is good enough; with objective=trace 0.01 if not set",
+        "certified: (objective - lower bound) / lower bound that is good enough; with objective=trace 0.01 in place of "
+        "the default",
         Number(above=0),
         identifies=True,
     )

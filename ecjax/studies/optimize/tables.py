@@ -42,7 +42,8 @@ TABLES = job_tables(
             "latency_rate_error_s",
             FLOAT,
             "s",
-            "standard error of latency_s by that of the files' rates; null where these have none",
+            "standard error of latency_s by that of the files' rates; null where these have none; "
+            "none with a queue by class, objective=trace, small reads or stream",
         ),
         Column(
             "cost_rate_error_dollars", FLOAT, "$/period", "the same of the cost, which reads have a part in"
@@ -51,7 +52,8 @@ TABLES = job_tables(
             "latency_low_s",
             FLOAT,
             "s",
-            "latency_s of this plan with the least moments of service; null where these are no intervals",
+            "latency_s of this plan with the least moments of service; null where these are no intervals; "
+            "none with a queue by class, objective=trace, small reads or stream",
         ),
         Column("latency_high_s", FLOAT, "s", "the same with the largest; null where they overload a node"),
         Column(
@@ -59,7 +61,8 @@ TABLES = job_tables(
             FLOAT,
             "",
             "second moment of the services that an analysis measured over that of the affine law it gives, of the node "
-            "where they are furthest apart; null for other nodes",
+            "where they are furthest apart; null for other nodes; "
+            "none with a queue by class, objective=trace, small reads or stream",
         ),
         Column("class_latency_s", STRING, "", "JSON: latency_s of each service class, queues by class"),
         Column(

@@ -12,17 +12,20 @@ import pytest
 
 import ecjax
 from ecjax.cli import main
+from ecjax.durability.assessment import Assessment
 from ecjax.durability.codes import code_of
 from ecjax.durability.repair_times import RepairCluster, repair_time
 from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
 from ecjax.planning.problem import prepare
+from ecjax.studies.codes import comparison
 from ecjax.studies.codes import rows as code_rows
 from ecjax.studies.codes.combinations import chosen_combination
 from ecjax.studies.codes.comparison import burden_of, worth_a_plan
 from ecjax.studies.codes.latencies import latency_columns
 from ecjax.studies.codes.layouts import classes_of
 from ecjax.studies.codes.plans import code_plan, data_plan
+from ecjax.studies.codes.rows import repairs_status
 from ecjax.studies.codes.traffic import SmallRates, Traffic
 
 pytestmark = pytest.mark.usefixtures("optimized")
@@ -387,7 +390,7 @@ def test_each_class_has_a_code_of_its_own(tmp_path):
     assert {"4+2 / 4+2", "3x / 4+2", "3x / 3x"} <= set(names)
 
 
-def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_it():
+def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_it(monkeypatch, caplog):
     """Small files, read often: eight chunks each are more than twelve disks seek for; large ones bear it."""
     described = pa.table(
         {key: pa.array(value) for key, value in (nodes(12) | {"psi_s": [0.008] * 12}).items()}
@@ -401,6 +404,26 @@ def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_i
     assert burden_of(traffic, classes, 0, candidates[2]).load == pytest.approx(300 * 8 * 0.008 / 12)
     planned = [tuple(code.name for code in codes) for codes in worth_a_plan(traffic, classes, candidates)]
     assert ("3x", "8+3") in planned and not any(small in ("8+3",) for small, _ in planned)
+    # of too many combinations every second code is left aside, and told
+    monkeypatch.setattr(comparison, "_MOST_COMPARED", 4)
+    with caplog.at_level("WARNING"):
+        planned = [tuple(code.name for code in codes) for codes in worth_a_plan(traffic, classes, candidates)]
+    assert {name for names in planned for name in names} <= {"8+3", "3x"}
+    assert "of 3 codes, too many for 2 classes, 2 are compared" in caplog.text
+
+
+def test_codes_whose_repairs_queue_are_unstable_in_combinations_too():
+    code = code_of("4+2")
+    quick = Assessment(1.5, 1, 1e-9, 0.0, 1e-9, 0.0, 3600.0, 1e9, 0.1, 0.1)
+    assert repairs_status(code, quick, 0.5) == {}
+    queueing = repairs_status(code, quick._replace(repair_load=0.4), 0.5)
+    assert queueing["status"] == "unstable" and "4+2: repairs queue, load 0.5" in queueing["error"]
+    never = repairs_status(code, None, 0.1)
+    assert (
+        never["status"] == "unstable"
+        and never["repair_pace"] == 0
+        and "0.1 of their bandwidth" in never["error"]
+    )
 
 
 def test_a_promise_chooses_the_cheapest_combination_that_keeps_it():

@@ -92,7 +92,8 @@ def online_updates(samples: int, updates: int, seed: int, *, mended: bool = Fals
         chunks = kept[chosen]
         if mended:
             _, after_it = candidate_samplex(tau[chosen], chunks, shared, table, samples, state)
-            state = np.uint64(after_it)  # compiled code returns Python's integers, and takes those of 64 bits as signed
+            # compiled code returns Python's integers, and takes those of 64 bits as signed
+            state = np.uint64(after_it)
         else:
             chi = Partitions(shared, k, len(chosen))
             drawn = drawn_partitions(chi, "samplex", samples, int(rng.integers(2**31)))
