@@ -12,7 +12,8 @@ def few_sizes(size: np.ndarray, rate: np.ndarray) -> tuple[np.ndarray, np.ndarra
     if len(distinct) <= _MOST_SIZES:
         return distinct, index
     work = np.cumsum(np.bincount(index, rate * size, len(distinct)))
-    part = np.minimum((work / work[-1] * _MOST_SIZES).astype(int), _MOST_SIZES - 1)
+    # without a read there is no work to divide, and one size stands for all
+    part = np.minimum((work / max(work[-1], 1e-300) * _MOST_SIZES).astype(int), _MOST_SIZES - 1)
     part = np.unique(part, return_inverse=True)[1]
     total = np.bincount(part, np.bincount(index, rate, len(distinct)))
     mean = np.bincount(part, np.bincount(index, rate * size, len(distinct))) / np.maximum(total, 1e-300)

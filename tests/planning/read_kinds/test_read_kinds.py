@@ -274,6 +274,13 @@ def test_many_sizes_are_gathered_into_few_that_keep_the_bytes():
     assert few[of].tolist() == [3.0, 1.0, 3.0]
 
 
+@pytest.mark.filterwarnings("error")
+def test_many_sizes_that_are_never_read_are_one():
+    few, of = few_sizes(np.arange(1.0, 11.0), np.zeros(10))
+    assert len(few) == 1 and np.isfinite(few[0])
+    assert not np.any(of)
+
+
 def of_sizes(seed, full_sizes, small_sizes):
     """As ``tiny``, each file and each small read with a size of its own."""
     model = tiny(seed, 5.0)
