@@ -216,16 +216,11 @@ class Alternation:
         """What all classes gain from, and a proof of how well the reads are spread.
 
         A class sees the residual work of those after it, which only they can move out of its way: planned one by one
-        they do not, so at the end all move at once, and none may come out slower.
+        they do not, so at the end all move at once, in one round, and none may come out slower.
         """
         goal = self.together(self.limits)
         if self.settings.order == "lexicographic":
-            value, rounds, settled = np.inf, 0, False
-            while not settled and rounds < _MOST_ROUNDS:
-                goal = self.together(self.state.latency)
-                self.improve(iteration, None, goal)
-                settled = value - self.value(goal) <= self.settings.eps * abs(value)
-                value, rounds = self.value(goal), rounds + 1
+            self.improve(iteration, None, self.together(self.state.latency))
             goal = self.together(self.state.latency)
         value, rounds, settled = self.value(goal), 0, False
         while not settled and rounds < _MOST_ROUNDS:
