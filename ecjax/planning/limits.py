@@ -114,6 +114,16 @@ def violations(problem: Problem, stored: np.ndarray) -> dict[str, Violation]:
     return by_constraint
 
 
+def keeps(problem: Problem, stored: np.ndarray | jax.Array) -> bool:
+    """Whether a placement breaks no constraint.
+
+    Args:
+        problem: the problem.
+        stored: (R, m) bool.
+    """
+    return not any(violation.times for violation in violations(problem, np.asarray(stored)).values())
+
+
 def most_at_a_site(problem: Problem, stored: np.ndarray) -> np.ndarray:
     """Chunks that each row has at the site where it has most, (R,), on the host.
 

@@ -63,11 +63,7 @@ def _candidates(search: Search, point: Point) -> list[Start]:
     stored = np.asarray(point.stored)
     ways = math.prod(math.comb(problem.nodes.count, int(length)) for length in stored.sum(axis=1))
     cheaper = _all(search, point) if ways <= _ALL else _nearby(search, point)
-    plans = [
-        plan
-        for plan in cheaper
-        if not any(violation.times for violation in limits.violations(problem, plan[1]).values())
-    ]
+    plans = [plan for plan in cheaper if limits.keeps(problem, plan[1])]
     late = _lateness(search, point, plans)
     first = [plans[i] for i in np.argsort(late, kind="stable")[:_TRIES]]
     return [Start(jnp.asarray(reads), jnp.asarray(chunks)) for reads, chunks in first]

@@ -45,25 +45,30 @@ def relieved(problem: Problem, start: Start, row_class: np.ndarray, most: np.nda
         row_class: (R,) which class each row belongs to.
         most: (K, m) share of every node that each class may load; other work goes with the last class.
     """
-    member = jnp.asarray(np.asarray(row_class)[None] == np.arange(len(most))[:, None], float)
-    allowed = jnp.asarray(most, float)
-
-    def largest(point: Start) -> float:
-        return float(jnp.max(_RATIOS(problem, member, allowed, *point)))
-
-    best, ratio = start, largest(start)
+    member, allowed = _members(row_class, most), jnp.asarray(most, float)
+    best, ratio = start, largest_ratio(problem, start, row_class, most)
     latest = start
     for turn in range(_ROUNDS):
         if ratio < 1:
             break
         latest = Start(_spread(problem, member, allowed, *latest), latest.stored)
-        after = largest(latest)
+        after = largest_ratio(problem, latest, row_class, most)
         settled = turn > 0 and after > ratio * (1 - _WORTH_A_ROUND)
         best, ratio = (latest, after) if after < ratio else (best, ratio)
         if settled:
             break
         latest = _placed(problem, np.asarray(row_class), np.asarray(most), latest)
     return best
+
+
+def largest_ratio(problem: Problem, start: Start, row_class: np.ndarray, most: np.ndarray) -> float:
+    """The largest load of a class at a node, relative to what it may be; arguments as of ``relieved``."""
+    return float(jnp.max(_RATIOS(problem, _members(row_class, most), jnp.asarray(most, float), *start)))
+
+
+def _members(row_class: np.ndarray, most: np.ndarray) -> jax.Array:
+    """Which rows belong to which class, (K, R) of 0 and 1."""
+    return jnp.asarray(np.asarray(row_class)[None] == np.arange(len(most))[:, None], float)
 
 
 def _ratios(

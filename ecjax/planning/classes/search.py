@@ -27,7 +27,7 @@ from ecjax.planning.classes.model import (
     other_work,
     tolls,
 )
-from ecjax.planning.classes.relief import Start, relieved
+from ecjax.planning.classes.relief import Start, largest_ratio, relieved
 from ecjax.planning.classes.scheduling import Goal
 from ecjax.planning.classes.weights import least_weights, on_simplex, weigh
 from ecjax.planning.descent import Stopping, descend
@@ -53,7 +53,9 @@ class _Valley(NamedTuple):
 def search_start(
     model: ClassModel, balanced: Start, importance: tuple[float, ...], theta: float, seed: int
 ) -> Start:
-    """A placement whose reads are those of the best division of the nodes; the balanced start if limits forbid it.
+    """A placement whose reads are those of the best division of the nodes.
+
+    The balanced start where limits forbid it, or where it overloads a node and the balanced start does not.
 
     Args:
         model: of weighted queues.
@@ -79,12 +81,13 @@ def search_start(
     start = _mean(balanced.probabilities, of_row, problem, rows.shape[1])
     best = _divided(descents, start, rng)
     start_point = _placed(problem, best.reads, of_row, theta, rng)
-    if any(
-        violation.times for violation in limits.violations(problem, np.asarray(start_point.stored)).values()
-    ):
+    if not limits.keeps(problem, start_point.stored):
         return balanced
     alike = np.zeros(problem.rows, int), np.ones((1, problem.nodes.count))
-    return relieved(problem, start_point, *alike)
+    found = relieved(problem, start_point, *alike)
+    # few files may not add up to the reads of their class: nodes they overload need not come down one row at a time
+    stable = largest_ratio(problem, found, *alike) < 1 or largest_ratio(problem, balanced, *alike) >= 1
+    return found if stable else balanced
 
 
 def _mean(values: jax.Array, of_row: np.ndarray, problem: Problem, count: int) -> jax.Array:

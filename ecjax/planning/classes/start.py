@@ -50,5 +50,4 @@ def _with_length(problem: Problem, probabilities: jax.Array, stored: jax.Array) 
     usable_chunks = stored & usable(problem)
     order = jnp.where(usable_chunks, -1 - probabilities, placement.chunk_prices(problem))
     placed = placement.ranks(order) < problem.floor.astype(jnp.int32)[:, None]
-    broken = any(violation.times for violation in limits.violations(problem, np.asarray(placed)).values())
-    return limits.within_limits(problem, probabilities, placed) if broken else placed
+    return placed if limits.keeps(problem, placed) else limits.within_limits(problem, probabilities, placed)
