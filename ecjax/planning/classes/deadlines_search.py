@@ -123,14 +123,13 @@ class Search:
 
     def find(self) -> None:
         """Raise the prices of limits that are missed and lower those of the others until nothing new is found."""
-        unit = min(candidate.value for candidate in self.met)
         prices = np.zeros(len(self.limits))
-        prices[self.bound] = _FIRST * unit / self.limits[self.bound]
+        prices[self.bound] = _FIRST * self._unit / self.limits[self.bound]
         for turn in range(_ROUNDS if self.bound.size else 1):
             if self.finished:
                 return
             if turn:
-                best_prices, promise = self._best_cut(unit)
+                best_prices, promise = self._best_cut()
                 if promise - self._least(self.price) <= _SETTLED * abs(promise):
                     return
                 prices = self.price + (1 - _INWARDS) * (best_prices - self.price)
@@ -178,12 +177,18 @@ class Search:
             if before - value <= _SETTLED * abs(value):
                 return
 
+    @property
+    def _unit(self) -> float:
+        """What prices are in units of: the least value above 0 that was met, as plans on free nodes cost nothing."""
+        return min((candidate.value for candidate in self.met if candidate.value > 0), default=1.0)
+
     def _slopes(self, penalty: float, power: int = POWERS[0]) -> np.ndarray:
         """Prices that a penalty amounts to at a plan."""
-        unit = min((candidate.value for candidate in self.met), default=1.0)
         slopes = np.zeros(len(self.limits))
         late = np.asarray(self.run.point.latency)[self.bound] / self.limits[self.bound]
-        slopes[self.bound] = penalty * unit / self.limits[self.bound] * np.minimum(late, 2.0) ** (power - 1)
+        slopes[self.bound] = (
+            penalty * self._unit / self.limits[self.bound] * np.minimum(late, 2.0) ** (power - 1)
+        )
         return slopes
 
     def _least(self, prices: np.ndarray) -> float:
@@ -194,9 +199,9 @@ class Search:
         late = np.asarray(candidate.point.latency)[self.bound] - self.limits[self.bound]
         return candidate.value + float(prices[self.bound] @ late)
 
-    def _best_cut(self, unit: float) -> tuple[np.ndarray, float]:
+    def _best_cut(self) -> tuple[np.ndarray, float]:
         """Prices at which the least of the cuts is largest, and that."""
-        limits = self.limits[self.bound]
+        limits, unit = self.limits[self.bound], self._unit
         late = np.array(
             [np.asarray(candidate.point.latency)[self.bound] / limits - 1 for candidate in self.met]
         )
@@ -213,8 +218,7 @@ class Search:
 
     def _aside(self) -> np.ndarray:
         """What the latency of classes that nothing is said of counts: too little to be worth much, but not nothing."""
-        unit = min((candidate.value for candidate in self.met), default=1.0)
-        return np.where(self.free, _ASIDE * unit / self.usual, 0.0)
+        return np.where(self.free, _ASIDE * self._unit / self.usual, 0.0)
 
     def _descend(self, point: Point, prices: np.ndarray, limits: np.ndarray) -> None:
         """The alternation from a plan at given prices."""
