@@ -115,6 +115,11 @@ def _beyond_cheapest(problem: Problem) -> Problem:
     return replace(problem, nodes=nodes, surcharge=of_files(problem, jnp.maximum(each - last, 0.0)))
 
 
+def _stable(point: Point) -> bool:
+    """Whether every class has a finite latency."""
+    return bool(np.isfinite(np.asarray(point.latency)).all())
+
+
 class _Planning:
     """One run."""
 
@@ -158,7 +163,7 @@ class _Planning:
         return starts
 
     def _divided_for(self, classes: np.ndarray) -> Point | None:
-        """A start that divides the nodes for some classes, (K,) bool; None where none is stable."""
+        """A start that divides the nodes for some classes, (K,) bool; None without a stable one that keeps limits."""
         if not self._divisible:
             return None
         if classes.tobytes() not in self.divided:
@@ -167,17 +172,19 @@ class _Planning:
             importance = np.where(classes, parts, _OTHERS * parts.min())
             start = search_start(model, self.start, tuple(importance.tolist()), 0.0, settings.seed)
             point = Alternation(model, start, settings, None).point
-            stable = np.isfinite(np.asarray(point.latency)).all()
-            self.divided[classes.tobytes()] = point if stable else None
+            good = _stable(point) and limits.keeps(model.problem, point.stored)
+            self.divided[classes.tobytes()] = point if good else None
         return self.divided[classes.tobytes()]
 
     def run(self) -> Kept:
         """Keep deadlines class by class, then lower the cost."""
         run, nothing = self.run_of, np.full(self.model.classes, np.nan)
         run.note(0, "start", None, run.overall(), None)
-        stable = [point for point in self.starts if np.isfinite(np.asarray(point.latency)).all()]
+        stable = [point for point in self.starts if _stable(point)]
         if not stable:
             return Kept(run.result(0, False), nothing, nothing, nothing)
+        # limits are repaired greedily: the start that breaks some may be the cheapest, and is no plan
+        stable = [point for point in stable if limits.keeps(self.model.problem, point.stored)] or stable
         stable = [Search(run, self._cost(), self._scaled(point, self.most)).settle(point) for point in stable]
         point = self._reach(min(stable, key=lambda point: self._lateness(self._measure(point))))
         late = self._late(self._measure(point))

@@ -149,7 +149,8 @@ def _rows_of(
         row["deadlines_met"] = outcome.met
         if not outcome.met:
             row["status"] = str(Status.INFEASIBLE)
-            row["error"] = why_late(outcome, deadlines, options.deadline_by, classes)
+            late = why_late(outcome, deadlines, options.deadline_by, classes)
+            row["error"] = late if row["error"] is None else f"{row['error']}; {late}"
     name, k = item.run.run_id, code_k(case.files)
     datasets = plan_rows.datasets(case, [(item, solution)])
     datasets |= {

@@ -1,7 +1,9 @@
 """Plans for deadlines: the cheapest by trying every placement with SciPy, and what cannot be kept by closed forms."""
 
+from dataclasses import replace
 from itertools import combinations, product
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from scipy.optimize import minimize
 
 from ecjax.planning.classes.alternate import Settings
 from ecjax.planning.classes.deadlines import Deadlines, Kept, plan_deadlines
-from ecjax.planning.classes.start import start_plan
+from ecjax.planning.classes.start import Start, start_plan
 
 # compilation of its programs takes minutes in all
 pytestmark = pytest.mark.slow
@@ -257,6 +259,65 @@ def test_what_is_measured_is_what_is_kept():
     np.testing.assert_allclose(kept.latency, 0.8 * np.asarray(plan.latency), rtol=1e-8)
     assert kept.met
     assert cost_of(plain, kept) == pytest.approx(cost_of(plain, planned(given, "priority", deadlines)))
+
+
+def test_free_nodes_that_are_too_slow():
+    """The cheapest plan costs nothing: prices of deadlines cannot be in units of it."""
+    mean = np.array([1.0, 1.0, 0.1, 0.1])
+    nodes = pd.DataFrame(
+        {
+            "node_id": np.arange(NODES),
+            "service_mean_s": mean,
+            "service_second_s2": 2 * mean**2,
+            "service_third_s3": 6 * mean**3,
+            "reference_bytes": np.full(NODES, 1e6),
+            "cost_per_chunk_dollars": [0.0, 0.0, 5.0, 5.0],
+        }
+    )
+    files = pd.DataFrame(
+        {
+            "file_id": np.arange(FILES),
+            "bytes": np.full(FILES, 1e6),
+            "k": np.ones(FILES, int),
+            "rate_per_s": np.full(FILES, 1e-3),
+            "service_class": OF_CLASS + 1,
+            "min_extra_chunks": np.ones(FILES, int),
+        }
+    )
+    given = Case(nodes, files)
+    plain = plain_classes(given, OF_CLASS, "priority")
+    kept = planned(given, "priority", (0.5, 0.5))
+    holds(plain, kept, (0.5, 0.5), lengths_of(given))
+    # a file needs a fast chunk: a class of two of which one has none takes (1 + 0.1) / 2 s and more
+    assert kept.met
+    assert cost_of(plain, kept) == pytest.approx(3 * 5.0)
+
+
+def test_a_cheaper_start_that_breaks_limits_is_no_plan():
+    """One chunk per node, the last node closed: the only placement is the second file, then the first, then the third.
+
+    On their cheapest nodes the first two share one. The second, least read and moved first, has no other; the first
+    could move only to where the third is.
+    """
+    given, _ = on_one_node((2e-4, 1e-4, 3e-4))
+    nodes = given.nodes.assign(
+        service_mean_s=1.0,
+        service_second_s2=2.0,
+        service_third_s3=6.0,
+        cost_per_chunk_dollars=[1.0, 2.0, 3.0, 4.0],
+    )
+    model = class_problem(Case(nodes, given.files), OF_CLASS, "priority")
+    allowed = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 1, 1, 0]], bool)
+    problem = replace(model.problem, allowed=jnp.asarray(allowed), capacity=jnp.ones(NODES))
+    only = np.array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]], bool)
+    kept = plan_deadlines(
+        replace(model, problem=problem),
+        Start(jnp.asarray(only, float), jnp.asarray(only)),
+        Settings("joint", (1.0, 1.0), max_iterations=1000),
+        Deadlines(np.array([1000.0, 1000.0])),
+    )
+    assert kept.met
+    np.testing.assert_array_equal(kept.plan.stored, only)
 
 
 @pytest.mark.slow
