@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ecjax.planning.smoothed.backend import Backend
 from ecjax.planning.smoothed.curvature import curvature
-from ecjax.planning.smoothed.newton import Answer, Demand
+from ecjax.planning.smoothed.newton import Answer, Demand, temperatures
 from ecjax.planning.smoothed.response import Prices, Rows, respond
 
 
@@ -74,4 +74,7 @@ def demand_of(
             at = xp.concatenate([at, grid.node.size + at])
         return matrix[at][:, at]
 
-    return Demand(lambda mean, eps: eps * (rows.rate * mean + usual), answer, curve)
+    def of_prices(mean: Any, eps: Any) -> Any:
+        return temperatures(xp, rows.rate * mean + usual, rows.weight, eps, of_all)
+
+    return Demand(of_prices, answer, curve)

@@ -8,7 +8,7 @@ import numpy as np
 from ecjax.planning.smoothed import host
 from ecjax.planning.smoothed.backend import NUMPY
 from ecjax.planning.smoothed.low_rank import solve_low_rank
-from ecjax.planning.smoothed.newton import Answer, Demand
+from ecjax.planning.smoothed.newton import Answer, Demand, temperatures
 from ecjax.planning.smoothed.response import Rows
 
 _ROOTS_TO_NODES = 2.0  # nodes for each root of a row from which on steps are made of roots
@@ -106,6 +106,10 @@ def host_demand(
         return NUMPY.solve(dense(blocks, flat), diagonal, right) if solution is None else solution
 
     few = not with_places and _ROOTS_TO_NODES * 2 * number < m
-    return Demand(
-        lambda mean, eps: eps * (rows.rate * mean + usual), answer, curvature, step if few else None
-    )
+
+    def of_prices(mean: float, eps: float) -> np.ndarray:
+        scale = rows.rate * mean + usual
+        result: np.ndarray = temperatures(np, scale, rows.weight, eps, lambda sums: sums)
+        return result
+
+    return Demand(of_prices, answer, curvature, step if few else None)

@@ -19,6 +19,7 @@ _MOST_RISE = 3.0  # times a price, in one step
 _LEAST_PART = 0.2  # of a price, and of a step that was too long
 _BEYOND = 0.1  # of the slope that a step starts with: much more behind the top can be lower than its start
 COOLING = 0.4
+_LEAST_SCALE = 1e-6  # of a row's temperature, relative to that of all rows
 _DONE = 2.0  # temperatures that a step still promises, relative, when the next one comes
 _Z_ROUNDS = 3  # times that the last temperature is finished, with z moved in between
 
@@ -81,6 +82,21 @@ class Demand(NamedTuple):
     answer: Callable[..., Answer]
     curvature: Callable[..., Any]
     step: Callable[..., Any] | None = None
+
+
+def temperatures(xp: Any, scale: Any, weight: Any, eps: Any, of_all: Callable[[Any], Any]) -> Any:
+    """Temperatures of rows by what a chunk costs them, (R,) s.
+
+    Args:
+        xp: array module.
+        scale: (R,) s.
+        weight: (R,) files in each row.
+        eps: relative temperature.
+        of_all: sums over the rows that are here -> over all rows.
+    """
+    total, number = of_all((xp.sum(weight * scale), xp.sum(weight)))
+    # no temperature is 0 where a file is never read and keeps its chunks for nothing
+    return eps * xp.maximum(scale, _LEAST_SCALE * total / number)
 
 
 class Solution(NamedTuple):

@@ -145,9 +145,13 @@ def test_a_node_that_costs_nothing():
     assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 1e-3)
 
 
-def test_nodes_that_cost_nothing_at_all():
+@pytest.mark.parametrize("read", [True, False])
+def test_nodes_that_cost_nothing_at_all(read):
+    """Also beside a file that is never read: nothing that it may do costs anything."""
     case = untuned(23, 300, 0.6)
     case = replace(case, nodes=case.nodes.assign(cost_per_chunk_dollars=0.0))
+    if not read:
+        case.files.loc[7, "rate_per_s"] = 0.0
     problem = case.problem()
     certificate = certify(passes_of(problem, 0.01), Certified(gap=1e-3))
     found = whole(case, problem, 0.01, certificate)

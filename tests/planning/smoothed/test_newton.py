@@ -13,6 +13,7 @@ from ecjax.planning.smoothed.backend import NUMPY, jax_backend
 from ecjax.planning.smoothed.demand import demand_of
 from ecjax.planning.smoothed.host_demand import host_demand
 from ecjax.planning.smoothed.newton import Cluster, Settings
+from ecjax.planning.smoothed.response import Rows
 
 
 def start(drawn: Sample, share: float = 0.5):
@@ -75,6 +76,35 @@ def test_jax_finds_the_same_prices(nodes, sites, per_site):
     assert found.promise < 1e-9
     assert float(found.objective) == pytest.approx(float(expected.objective), rel=1e-5)
     np.testing.assert_allclose(found.read, expected.read, rtol=1e-3)
+
+
+@pytest.mark.parametrize("device", ["host", "jax"])
+def test_a_row_that_costs_nothing_leaves_prices_alone(device):
+    """It is never read, and keeps its chunks for nothing: prices are those of the other rows."""
+    drawn = sample(15, 7, 8)
+    names = ("rate", "cold_cost", "reading")
+
+    def free(rows: Rows) -> Rows:
+        values = {name: getattr(rows, name).copy() for name in names}
+        for value in values.values():
+            value[0] = np.where(np.isfinite(value[0]), 0.0, np.inf)
+        return rows._replace(**values)
+
+    def others(rows: Rows) -> Rows:
+        return Rows(*(value[1:] for value in rows[:-1]), rows.per_site)
+
+    beside, alone = (
+        drawn._replace(by_place=change(drawn.by_place), by_node=change(drawn.by_node))
+        for change in (free, others)
+    )
+    capacity = np.full(7, np.inf)
+    expected = by_host(alone, capacity, 1e-3)
+    if device == "host":
+        found = by_host(beside, capacity, 1e-3)
+    else:
+        found = jax.jit(partial(program, 1, False))(*arguments(beside, capacity))
+    assert float(found.objective) == pytest.approx(float(expected.objective), rel=1e-6)
+    np.testing.assert_allclose(found.read, expected.read, rtol=1e-5)
 
 
 @pytest.mark.parametrize("with_places", [False, True])
