@@ -195,6 +195,9 @@ def _rows(problem: Problem, accesses: _Accesses, grid: np.ndarray) -> Rows:
         return np.zeros((0, m), dtype) if values is None else writable(values, dtype)
 
     capacity, site, per_site = problem.capacity, problem.site, problem.per_site
+    site = np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1]
+    if per_site is not None and per_site >= np.bincount(site).max():
+        site, per_site = np.zeros(m, np.int64), None  # it holds for every plan
     return Rows(
         **_entries(problem, accesses, grid),
         hot=np.asarray(problem.k).round().astype(np.int64),
@@ -207,7 +210,7 @@ def _rows(problem: Problem, accesses: _Accesses, grid: np.ndarray) -> Rows:
         surcharge=dense(None if problem.surcharge is None else of_rows(problem, problem.surcharge)),
         reading=dense(reading_prices(problem)),
         allowed=dense(problem.allowed, bool),
-        site=np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1],
+        site=site,
         per_site=0 if per_site is None else int(per_site),
         capacity=np.full(m, np.inf) if capacity is None else writable(capacity, float),
         written=problem.writes is not None,

@@ -253,5 +253,6 @@ def _bins(rows: Rows, collapsed: Collapsed) -> response.Rows:
         chunks=rows.chunks[at],
         cold_cost=cost,
         reading=reading,
-        per_site=max(rows.per_site, 1),
+        # terms of polynomials of more chunks than rows have would be cut off early
+        per_site=max(min(rows.per_site, int(np.maximum(rows.hot, rows.length).max())), 1),
     )
