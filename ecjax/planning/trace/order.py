@@ -7,13 +7,14 @@ plans is one at the last z, which all reads share.
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from ecjax.machine_code import njit
 from ecjax.planning.trace.data import Traced
 from ecjax.planning.trace.plan import even_spread, relaxation
 from ecjax.planning.trace.relax import Point, Relaxed, stored_with, work_of
 from ecjax.traffic.lindley import forward
 from ecjax.traffic.penalties import above
 
-_LEAST_Z = -100.0  # mean services below it: of reads of one chunk the best z is minus infinity
+_LEAST_Z = -100.0  # services and workloads below it: of reads of one chunk the best z is minus infinity
 _ROUNDS = 4
 _PART = 0.25  # of the gap: what another z must gain
 _DEEP = 2.0  # times the workload of a steady queue
@@ -47,10 +48,11 @@ def best_z(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float
 
     value(data.offset)
     slowest = float(data.penalty.shift.max() + data.offset)
-    longest = float(workload.max()) + 10 * slowest
-    found = minimize_scalar(
-        value, bounds=(_LEAST_Z * slowest, longest), method="bounded", options={"xatol": 1e-5 * longest}
-    )
+    most = float(workload.max())
+    # the latest of k chunks of a mean and a deviation is at most sqrt(k - 1) deviations late, and z before that
+    longest = (1 + np.sqrt(data.rows.hot.max())) * (10 * slowest + most)
+    bounds = _LEAST_Z * (slowest + most), longest
+    found = minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-5 * longest})
     return float(found.x)
 
 
@@ -64,11 +66,11 @@ def relaxation_with_z(data: Traced, gap: float) -> tuple[float, Relaxed]:
     even = even_spread(data)
     z = best_z(data, even, stored_with(data, even))
     start = None
-    for _ in range(_ROUNDS):
+    for left in range(_ROUNDS - 1, -1, -1):
         relaxed = relaxation(at_z(data, z), gap, start)
         other = best_z(data, relaxed.probabilities, relaxed.stored)
         gained = _objective(data, z, relaxed) - _objective(data, other, relaxed)
-        if gained <= _PART * gap * relaxed.point.objective:
+        if not left or gained <= _PART * gap * relaxed.point.objective:
             break
         z, start = other, relaxed.probabilities
     return z, relaxed
@@ -78,6 +80,14 @@ def _objective(data: Traced, z: float, relaxed: Relaxed) -> float:
     point, there = relaxed.point, at_z(data, z)
     value = forward(data.bins.width, point.work, data.c, there.penalty, np.empty_like(point.work))
     return z + float(data.weight @ value)
+
+
+@njit()
+def _above_all(penalty, workload, result):
+    """h(X) - h(0) of every bin and node, to ``result`` (B, m)."""
+    for b in range(len(workload)):
+        for j in range(workload.shape[1]):
+            result[b, j] = above(penalty, j, workload[b, j])
 
 
 def deep_share(data: Traced, point: Point) -> float:
@@ -93,8 +103,7 @@ def deep_share(data: Traced, point: Point) -> float:
     load = point.work / width
     steady = np.where(load < 1, c * load / np.where(load < 1, 1 - load, 1.0), 0.0)
     costs = np.empty_like(workload)
-    for j in range(len(c)):
-        costs[:, j] = [above(data.penalty, j, x) for x in workload[:, j]]
+    _above_all(data.penalty, workload, costs)
     costs *= data.weight * width * workload / (workload + c)
     total = float(costs.sum())
     return float(costs[(load >= 1) | (workload > _DEEP * steady + c)].sum()) / total if total > 0 else 0.0

@@ -8,6 +8,7 @@ from scipy.optimize import minimize_scalar
 from test_trace_plans import MEAN, bursts, counted, problem_of
 
 from ecjax.planning import project_hypersimplex
+from ecjax.planning.trace import order
 from ecjax.planning.trace.data import Form, traced
 from ecjax.planning.trace.order import at_z, best_z, deep_share, relaxation_with_z
 from ecjax.planning.trace.plan import plan_trace
@@ -89,6 +90,39 @@ def test_reads_of_one_chunk_have_their_mean_latency():
     even = np.full((3, 4), 0.25)
     value = wait_of(at_z(data, best_z(data, even, even)), even, even)
     assert value == pytest.approx(wait_of(waits, even, even) + SERVICE, rel=2e-2)
+
+
+def test_z_grows_with_the_chunks_of_a_read():
+    """Twenty chunks of each read, one on every node at a constant load of 0.9: z is far above any wait."""
+    nodes = 20
+    reads = np.full((400, 1), 0.9 / SERVICE)
+    data = traced(problem_of(1, nodes, k=nodes), counted(reads), None, 0.0, form=Form(ORDER))
+    whole = np.ones((1, nodes))
+    grid = minimize_scalar(lambda t: wait_of(at_z(data, t), whole, whole), (0.0, 2.0))
+    value = wait_of(at_z(data, best_z(data, whole, whole)), whole, whole)
+    assert value == pytest.approx(grid.fun, rel=1e-6)
+
+
+def test_reads_of_one_chunk_have_their_mean_latency_in_a_burst():
+    """Behind a burst workloads are hundreds of services, and z goes as far below those."""
+    numbers = np.full((600, 1), 1)
+    numbers[10:20] = 400
+    reads = counted(numbers)
+    data = traced(problem_of(1, 4, k=1), reads, None, 0.0, form=Form(ORDER))
+    waits = traced(problem_of(1, 4, k=1), reads, None, 0.0)
+    even = np.full((1, 4), 0.25)
+    value = wait_of(at_z(data, best_z(data, even, even)), even, even)
+    assert value == pytest.approx(wait_of(waits, even, even) + SERVICE, rel=2e-2)
+
+
+def test_the_relaxation_is_at_the_z_that_comes_with_it(monkeypatch):
+    """Also where rounds run out while another z still gains."""
+    monkeypatch.setattr(order, "_ROUNDS", 2)
+    monkeypatch.setattr(order, "_PART", -np.inf)
+    data = traced(problem_of(3, 4), counted(bursts(5, mean=5.0)), None, 0.0, form=Form(ORDER))
+    z, relaxed = relaxation_with_z(data, 1e-2)
+    there = wait_of(at_z(data, z), relaxed.probabilities, relaxed.stored)
+    assert relaxed.point.objective == pytest.approx(there, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", [ORDER, EXCESS])
