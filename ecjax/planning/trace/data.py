@@ -72,6 +72,9 @@ class Traced(NamedTuple):
     c: np.ndarray  # (m,) s
     penalty: Penalty  # J, or an order-statistic form
     weight: np.ndarray  # (m,) 1/s
+    chunks: (
+        float  # read, written and of other work, by which ``weight`` divides waits: none stored beyond need
+    )
     offset: float  # s, z of these
     toll: np.ndarray  # (R, m) s
     keep: np.ndarray  # (R, m) s
@@ -127,7 +130,8 @@ def traced(
     per_dollar = theta / files.count
     reading = reading_prices(problem)
     penalty, offset = mean_wait(nodes.count), 0.0
-    per_second = 1.0 / (moments[0] * (total + written + other))
+    chunks = total + written + other
+    per_second = 1.0 / (moments[0] * chunks)
     toll = _slower(problem, number, total)
     if form is not None and form.kind != WAIT:
         written_files = np.zeros_like(number) if writes is None else count
@@ -147,6 +151,7 @@ def traced(
         c=c,
         penalty=penalty,
         weight=per_second,
+        chunks=chunks,
         offset=offset,
         toll=np.ascontiguousarray(toll),
         keep=np.ascontiguousarray(per_dollar * np.asarray(prices(problem))),
@@ -217,6 +222,19 @@ def merged_bins(data: Traced, most: int) -> Traced:
 
     edges = Bins(width, np.arange(len(width) + 1))
     return data._replace(bins=edges, reads=of(data.reads), writes=of(data.writes))
+
+
+def accesses_of_rows(counts: Counts, bins: Bins) -> np.ndarray:
+    """Reads or writes of every row in the whole log, (R,).
+
+    Args:
+        counts: of R rows.
+        bins: with their blocks.
+    """
+    lengths = np.add.reduceat(bins.width, bins.edge[:-1])
+    number = len(counts.start) - 1
+    row = np.repeat(np.arange(number), np.diff(counts.start))
+    return np.bincount(row, counts.rate * lengths[counts.block], number)
 
 
 def _counts(problem: Problem, binned: BinnedReads | None, bins: Bins, size: np.ndarray) -> Counts:

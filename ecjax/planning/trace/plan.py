@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.planning.certified.choice import HOT, NONE
-from ecjax.planning.trace.data import Traced, merged_bins
+from ecjax.planning.trace.data import Traced, accesses_of_rows, merged_bins
 from ecjax.planning.trace.relax import Relaxed, descend, stored_with, wait_of, wait_of_work, work_of
 from ecjax.planning.trace.rounding import round_off
 from ecjax.planning.trace.spreading import spread_out
@@ -72,7 +72,7 @@ def plan_trace(
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
     even, blind = even_spread(waits), _blind(waits, relaxed)
-    wait = wait_of(waits, spread.probabilities, spread.placed.astype(float))
+    wait = mean_wait_of(waits, spread.probabilities, spread.placed.astype(float))
     return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
@@ -90,6 +90,20 @@ def plan_trace(
         steady_wait=_steady_wait(waits, relaxed),
         iterations=relaxed.iterations + spread.rounds,
     )
+
+
+def mean_wait_of(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float:
+    """Mean wait of a chunk by J where writes bring a chunk to all that are stored, s.
+
+    The objective divides by the chunks of the least code lengths, so that it is convex in the plan.
+
+    Args:
+        data: with the mean wait as its objective.
+        probabilities: (R, m).
+        stored: (R, m), 0 to 1.
+    """
+    more = accesses_of_rows(data.writes, data.bins) @ (stored.sum(axis=1) - data.rows.length)
+    return wait_of(data, probabilities, stored) * data.chunks / (data.chunks + float(more))
 
 
 def even_spread(data: Traced) -> np.ndarray:

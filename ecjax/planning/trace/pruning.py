@@ -5,7 +5,7 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.trace.data import Traced
 from ecjax.planning.trace.relax import work_of
-from ecjax.planning.trace.rounding import before, clear, put, searchable, spread_over
+from ecjax.planning.trace.rounding import add, before, clear, put, searchable, spread_over
 from ecjax.traffic.lindley import again, forward, increments
 
 _LEAST_READ = 1e-3  # a smaller share of a row's reads is what a descent has left over
@@ -60,6 +60,10 @@ def _prune(data, share, held, work, workload):
                     change += data.toll[i, j] * (after[j] - share[i, j])
                     for p in range(2):
                         factor[p, j] = data.slope[p, j] * (after[j] - share[i, j])
+                if last_write >= 0:
+                    # reads and writes leave the node together: J is not linear
+                    for p in range(2):
+                        factor[p, least] = 0.0
                 before(workload, first, start)
                 increments(width, work, data.c, data.penalty, reads, factor, first, last, start, value)
                 change += weighed(data.weight, value)
@@ -67,7 +71,9 @@ def _prune(data, share, held, work, workload):
                     for j in range(m):
                         for p in range(2):
                             less[p, j] = -data.slope[p, j] if j == least else 0.0
+                    add(writes, reads, first, last, share[i, least])
                     increments(width, work, data.c, data.penalty, writes, less, first, last, start, value)
+                    add(writes, reads, first, last, -share[i, least])
                     change += weighed(data.weight, value)
             if change > 0.0 and share[i, least] > _LEAST_READ:
                 break

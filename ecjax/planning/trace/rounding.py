@@ -8,7 +8,7 @@ import numpy as np
 
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import HOT, NONE
-from ecjax.planning.trace.data import Traced, merged_bins
+from ecjax.planning.trace.data import Traced, accesses_of_rows, merged_bins
 from ecjax.planning.trace.loops import choice
 from ecjax.planning.trace.relax import work_of
 from ecjax.traffic.lindley import again, forward, increments
@@ -17,7 +17,9 @@ _MOST_STEPS = 2e7  # of the recursion, bins times nodes, in one sweep over the r
 _LEAST_BINS = 64
 _SWEEPS = 4
 _LEAST_GAIN = 1e-9
-_FULL = 1e3  # times the wait of the start: what a chunk beyond a node's capacity costs
+_FULL = (
+    1e3  # times the wait of the start, or what a chunk may cost: the price of one beyond a node's capacity
+)
 
 
 def searchable(data: Traced) -> Traced:
@@ -40,12 +42,10 @@ def round_off(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> np
     work = work_of(coarse, share, held)
     workload = np.empty_like(work)
     value = float(coarse.weight @ forward(coarse.bins.width, work, coarse.c, coarse.penalty, workload))
-    total = np.bincount(
-        np.repeat(np.arange(data.number), np.diff(data.reads.start)), data.reads.rate, data.number
-    )
-    order = np.argsort(-total, kind="stable")
+    full_price = _FULL * max(value, float(data.keep.max() + data.toll.max()))
+    order = np.argsort(-accesses_of_rows(data.reads, data.bins), kind="stable")
     for _ in range(_SWEEPS):
-        gain = _respond(order, coarse, kinds, share, held, work, workload, _FULL * value)
+        gain = _respond(order, coarse, kinds, share, held, work, workload, full_price)
         if gain <= _LEAST_GAIN * value:
             break
     return kinds

@@ -1,6 +1,7 @@
 """Plans for a log's arrivals against brute force, SciPy, a plain sum over requests, and what bursts are known to do."""
 
 import itertools
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +11,9 @@ from scipy.optimize import minimize
 from ecjax.model import Files, Nodes
 from ecjax.planning import prepare, project_hypersimplex
 from ecjax.planning.trace import loops
-from ecjax.planning.trace.data import merged_bins, traced
-from ecjax.planning.trace.plan import plan_trace, relaxation
+from ecjax.planning.trace.data import accesses_of_rows, merged_bins, traced
+from ecjax.planning.trace.plan import mean_wait_of, plan_trace, relaxation
+from ecjax.planning.trace.pruning import prune
 from ecjax.planning.trace.relax import descend, evaluate, stored_with, tangent, wait_of, work_of
 from ecjax.traffic.bins import BinnedReads
 
@@ -206,6 +208,48 @@ def test_projection_onto_the_reads_of_rows_and_of_sites():
     # one chunk of each site: two rows of their own
     halves = project_hypersimplex(point.reshape(16, 3), 1.0)
     np.testing.assert_allclose(result.reshape(16, 3), halves, atol=1e-9)
+
+
+def test_room_is_kept_where_chunks_cost_far_more_than_waits():
+    """Two cheap nodes have room for three chunks each; the other six chunks of six files are on dear ones."""
+    price = np.array([1.0, 1, 2, 2, 2, 2])
+    problem = replace(problem_of(6, 6, price=price), capacity=jnp.full(6, 3.0))
+    data = traced(problem, counted(bursts(9, files=6, mean=0.5)), None, 2e4)
+    plan = plan_trace(data, 1e-2)
+    np.testing.assert_array_equal(plan.stored.sum(axis=1), 2)
+    np.testing.assert_array_equal(plan.stored.sum(axis=0)[:2], 3)
+    assert plan.stored.sum(axis=0).max() <= 3
+
+
+@pytest.mark.parametrize("part", [0.9, 1.1])
+def test_a_chunk_of_a_written_file_goes_where_it_costs_more_than_it_gains(part):
+    """What it gains is the wait of the plan without it, less that with it."""
+    numbers = np.array([[8], [0], [0], [8], [0], [0], [8], [0], [0], [0]])
+    data = traced(problem_of(1, 3, k=1), counted(numbers), counted(numbers // 8), 0.0)
+    share, placed = np.array([[0.36, 0.34, 0.3]]), np.ones((1, 3), bool)
+    fewer = np.array([[True, True, False]])
+    # the reads of the third go to the others by their room
+    moved = np.array([[0.36 + 0.3 * 0.64 / 1.3, 0.34 + 0.3 * 0.66 / 1.3, 0.0]])
+    gain = wait_of(data, moved, fewer.astype(float)) - wait_of(data, share, placed.astype(float))
+    assert gain > 0
+    _, left = prune(data._replace(keep=np.full((1, 3), part * gain)), share, placed)
+    assert left[0, 2] == (part < 1)
+
+
+def test_waits_are_means_over_all_chunks_that_are_written():
+    """Ten reads of two chunks, and five writes to all four: 40 chunks, where the least plan has 30."""
+    reads, writes = np.array([[4], [6]]), np.array([[5], [0]])
+    data = traced(problem_of(1, 4), counted(reads), counted(writes), 0.0)
+    even, whole = np.full((1, 4), 0.5), np.ones((1, 4))
+    assert mean_wait_of(data, even, whole) == pytest.approx(wait_of(data, even, whole) * 30 / 40)
+    least = np.array([[1.0, 1, 0, 0]])
+    assert mean_wait_of(data, least, least) == pytest.approx(wait_of(data, least, least))
+
+
+def test_accesses_are_counted_over_bins_of_any_width():
+    reads = BinnedReads(np.array([1.0, 10.0]), np.array([0, 1]), np.array([0, 1]), np.array([3.0, 7.0]), 2)
+    data = traced(problem_of(2, 4), reads, None, 0.0)
+    np.testing.assert_allclose(accesses_of_rows(data.reads, data.bins), [3, 7])
 
 
 def test_merged_bins_keep_all_work():
