@@ -11,11 +11,21 @@ import pytest
 import ecjax
 from ecjax.cli import main
 from ecjax.report.difference import difference
-from ecjax.report.drawing import bars
+from ecjax.report.drawing import bars, lines
 from ecjax.report.page import document, embedded
 from ecjax.report.parts import Listing, Section
 from ecjax.report.results import Results, read_study
-from ecjax.report.sections import claims, durability, failures, jobs, replay, tradeoff
+from ecjax.report.sections import (
+    claims,
+    durability,
+    failures,
+    inputs,
+    jobs,
+    latency,
+    listed,
+    replay,
+    tradeoff,
+)
 from ecjax.report.sections.registry import kinds_of
 
 HOSTILE = "<script>alert(1)</script>"
@@ -315,6 +325,66 @@ def test_of_many_bars_the_largest_are_drawn():
     table = pa.table({"name": [str(place) for place in range(500)], "value": range(500)})
     chart = bars("t", table, "name", [("value", "v")], ("n", "v"))
     assert len(chart.table) == 60 and chart.table.column("value")[0].as_py() == 499
+
+
+def test_the_largest_bars_may_lack_another_value():
+    rows = [{"name": str(place), "value": place, "other": None if place >= 40 else 1} for place in range(100)]
+    chart = bars("t", pa.Table.from_pylist(rows), "name", [("value", "v"), ("other", "o")], ("n", "v"))
+    assert [trace["name"] for trace in chart.traces] == ["v"]
+
+
+@pytest.mark.parametrize("values", ([0.2] * 5, [0.1 + 0.2, 0.3, 0.3]))
+def test_files_of_one_latency_are_one_bar(values):
+    files = [{"file_id": str(place), "latency_s": value} for place, value in enumerate(values)]
+    (chart,) = latency.section(study("optimize", [{}], file_plans=files)).charts
+    (row,) = chart.table.to_pylist()
+    assert row["files"] == len(files)
+    assert 0 <= row["lower_s"] <= min(values) <= max(values) <= row["upper_s"] <= 1.01 * max(values)
+
+
+def test_tables_say_how_many_rows_they_leave_out():
+    nodes = [{"node_id": str(place)} for place in range(300)]
+    commands = [{"command": str(place)} for place in range(2500)]
+    results = study("optimize", [{}], **{"inputs/nodes": nodes, "commands": commands})
+    page = document("t", [[inputs.section(results)], [listed.section(results)]], "0")
+    assert "200 of 300 rows" in page and "200 of 2500 rows" in page
+    sizes = [
+        len(base64.b64decode(each).splitlines())
+        for each in re.findall(r'href="data:text/csv;base64,([^"]+)"', page)
+    ]
+    assert sizes[-2:] == [301, 2501]  # with the line of names
+
+
+def test_lines_of_long_names_are_told_apart():
+    # names that are cut to the same letters; the bound of the one demand, T >= 5 - C, is none of the other
+    demands = ["a" * 50 + letter + "z" * 50 for letter in "xy"]
+    rows = [
+        {
+            "run_id": f"r{place}",
+            "method": "certified",
+            "what_if": demand,
+            "theta": 1.0,
+            "theta_per": "dollar",
+            "file_count": 1,
+            "moved_chunks": None,
+            "cost_dollars_per_period": cost,
+            "latency_shared_z_s": bound - cost,
+            "objective": bound,
+            "lower_bound": bound,
+        }
+        for place, (demand, bound, cost) in enumerate(
+            (demand, bound, cost)
+            for demand, bound in zip(demands, (5.0, 4.0), strict=True)
+            for cost in (1.0, 2.0)
+        )
+    ]
+    chart = titled(tradeoff.section(study("optimize", rows)), "Bound that plans are chosen by, against cost")
+    assert len({trace["name"] for trace in chart.traces}) == len(chart.traces) == 4
+    limits = [trace["y"] for trace in chart.traces if "no plan" in trace["name"]]
+    assert [(values[0], values[-1]) for values in limits] == [(4.0, 3.0), (3.0, 2.0)]
+    table = pa.table({"name": demands, "x": [1.0, 1.0], "y": [1.0, 2.0]})
+    first, second = lines("t", table, "x", "y", ("name",), ("x", "y")).traces
+    assert first["name"] != second["name"] and (first["y"], second["y"]) == ([1.0], [2.0])
 
 
 def test_two_studies_stand_side_by_side(plans, tmp_path):

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.display import displayed
 from ecjax.report.parts import Chart, Json
-from ecjax.report.results import distinct, pick, words
+from ecjax.report.results import NAME, WHOLE, distinct, pick, words
 
 # Okabe and Ito's colours, which colour-blind people tell apart, those that show on white and on black
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -74,11 +75,12 @@ def bars(
         axes: titles of names and of values, with units.
         log: whether values go by powers of ten.
     """
-    present = [(name, label) for name, label in values if name in pick(table, [name]).column_names]
+    present = _present(table, values)
     if not present or not len(table):
         return None
     if len(table) > MOST_BARS:
         table = table.sort_by([(present[0][0], "descending")]).slice(0, MOST_BARS)
+        present = _present(table, values)  # the largest may all lack another value
         title = f"{title}: the {MOST_BARS} largest"
     elif pa.types.is_integer(table.column(labels).type):
         table = table.sort_by(labels)
@@ -115,6 +117,11 @@ def bars(
     return Chart(title, traces, *axes, table, {"xaxis": ordinal, "yaxis": measure, "barmode": "group"})
 
 
+def _present(table: pa.Table, values: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the columns, and what they are called, that have a value in any row."""
+    return [(name, label) for name, label in values if name in pick(table, [name]).column_names]
+
+
 def lines(
     title: str, table: pa.Table, x: str, y: str, by: Sequence[str], axes: tuple[str, str], log: bool = False
 ) -> Chart | None:
@@ -127,15 +134,16 @@ def lines(
         return None
     by = [name for name in by if name in table.column_names]
     groups: dict[tuple[str, ...], list[int]] = {}
-    keys = [words(table, name) for name in by]
+    keys = [words(table, name, WHOLE) for name in by]
     for row in range(len(table)):
         groups.setdefault(tuple(column[row] for column in keys), []).append(row)
     traces = []
+    labels = distinct([", ".join(displayed(text, NAME) for text in key if text) or y for key in groups])
     if len(groups) > MOST_SERIES:
         title = f"{title}: {MOST_SERIES} of {len(groups)} lines, all in the table"
     for number, (key, rows) in enumerate(list(groups.items())[:MOST_SERIES]):
         part = table.take(rows).sort_by(x)
         mode = "lines" if len(part) > MOST_BARS else "lines+markers"
-        traces.append(series(part, x, y, ", ".join(filter(None, key)) or y, number, mode))
+        traces.append(series(part, x, y, labels[number], number, mode))
     axis: dict[str, Json] = {"type": "log"} if log else {}
     return Chart(title, traces, *axes, table, {"xaxis": axis})

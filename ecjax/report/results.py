@@ -1,6 +1,7 @@
 """Results of one study as a page reads them: Arrow tables, read once, and the run that the page is about."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from ecjax.tables.recommendation import Recommendation, read_recommendation
 from ecjax.tables.results import read_arrow, read_run
 
 NAME = 40  # characters of a name at a bar or in a legend
+WHOLE = sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,13 @@ def pick(table: pa.Table, names: Sequence[str]) -> pa.Table:
     return table.select(shown)
 
 
-def words(table: pa.Table, name: str) -> list[str]:
-    """A column as texts that can be shown at a bar or in a legend; empty where there is no value."""
+def words(table: pa.Table, name: str, most: int = NAME) -> list[str]:
+    """A column as texts that can be shown at a bar or in a legend; empty where there is no value.
+
+    ``most``: characters of a text; rows are told apart by whole texts, of ``WHOLE`` characters.
+    """
     return [
-        "" if value is None else displayed(_text(value), NAME) for value in table.column(name).to_pylist()
+        "" if value is None else displayed(_text(value), most) for value in table.column(name).to_pylist()
     ]
 
 
@@ -143,8 +148,14 @@ def distinct(texts: Sequence[str]) -> list[str]:
     return named
 
 
+def legend_names(texts: Iterable[str]) -> dict[str, str]:
+    """By whole text what it is called in a legend: cut, and no two alike."""
+    whole = list(dict.fromkeys(texts))
+    return dict(zip(whole, distinct([displayed(text, NAME) for text in whole]), strict=True))
+
+
 def labelled(table: pa.Table, names: Sequence[str], name: str) -> pa.Table:
-    """The table with a column ``name`` of texts: what stands in those of the columns ``names`` that differ.
+    """The table with a column ``name`` of whole texts: what stands in those of the columns ``names`` that differ.
 
     Numbers are named by their column, unless those of the first one stand alone.
     """
@@ -152,7 +163,7 @@ def labelled(table: pa.Table, names: Sequence[str], name: str) -> pa.Table:
     differing = [each for each in present if len(pc.unique(table.column(each))) > 1] or present[:1]
     columns = []
     for each in differing:
-        column = words(table, each)
+        column = words(table, each, WHOLE)
         if differing != present[:1] and not pa.types.is_string(table.column(each).type):
             column = [f"{each} {text}" if text else "" for text in column]
         columns.append(column)

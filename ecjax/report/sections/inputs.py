@@ -8,8 +8,6 @@ from ecjax.report.parts import Listing, Section
 from ecjax.report.results import Results, pick
 
 _SHOWN = ("run_id", "status", "seed", "device", "version", "solve_s", "input_id")
-_INPUTS = ("inputs/nodes", "inputs/files", "inputs/network")
-_ROWS = 200
 
 
 def section(results: Results) -> Section | None:
@@ -30,12 +28,7 @@ def section(results: Results) -> Section | None:
         )
         listings.append(Listing("Configuration", table))
     listings.append(Listing("Runs", pick(results.runs, _SHOWN)))
-    for name in _INPUTS:
-        table = results.table(name) if name in ("inputs/nodes",) else None
-        if table is not None:
-            listings.append(
-                Listing(
-                    f"Input: {name.removeprefix('inputs/')}", pick(table, table.column_names).slice(0, _ROWS)
-                )
-            )
+    nodes = results.table("inputs/nodes")
+    if nodes is not None:
+        listings.append(Listing("Input: nodes", pick(nodes, nodes.column_names)))
     return Section("What was asked", listings=listings, warnings=sorted(set(results.lacks)))

@@ -9,6 +9,8 @@ from ecjax.report.parts import Chart, Json, Section
 from ecjax.report.results import Results
 
 _BINS = 40
+_EQUAL = 1e-9  # relative: latencies that differ by less are one, but for rounding
+_AROUND = 1e-3  # relative: half the width of the bar that stands for one latency
 
 
 def section(results: Results) -> Section | None:
@@ -22,14 +24,19 @@ def section(results: Results) -> Section | None:
         )
     files = results.of_run("file_plans", ("latency_s",))
     latencies = pc.drop_null(files.column("latency_s")) if files is not None else pa.array([], pa.float64())
-    if len(latencies):
-        charts.append(_histogram(latencies.to_numpy()))
+    finite = latencies.filter(pc.is_finite(latencies)).to_numpy()
+    if len(finite):
+        charts.append(_histogram(finite))
     drawn = [chart for chart in charts if chart is not None]
     return Section("Latency by class and file", charts=drawn) if drawn else None
 
 
 def _histogram(latencies_s: np.ndarray) -> Chart:
-    counts, edges = np.histogram(latencies_s[np.isfinite(latencies_s)], bins=_BINS)
+    low, high = latencies_s.min(), latencies_s.max()
+    if high - low <= _EQUAL * high:
+        counts, edges = np.histogram(latencies_s, 1, (low * (1 - _AROUND), high * (1 + _AROUND)))
+    else:
+        counts, edges = np.histogram(latencies_s, _BINS)
     table = pa.table({"lower_s": edges[:-1], "upper_s": edges[1:], "files": counts})
     trace: dict[str, Json] = {
         "type": "bar",

@@ -7,7 +7,6 @@ _TITLES = {
     "commands": "Commands",
     "thresholds": "Thresholds",
 }
-_ROWS = 2000
 
 
 def section(results: Results) -> Section | None:
@@ -16,5 +15,5 @@ def section(results: Results) -> Section | None:
     for name, title in _TITLES.items():
         table = results.table(name)
         if table is not None:
-            listings.append(Listing(title, pick(table, table.column_names).slice(0, _ROWS)))
+            listings.append(Listing(title, pick(table, table.column_names)))
     return Section("Tables", listings=listings) if listings else None

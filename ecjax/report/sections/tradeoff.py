@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ecjax.report.drawing import DASHES, MOST_SERIES, lines, look, numbers
 from ecjax.report.parts import Chart, Json, Section
-from ecjax.report.results import Results, labelled, pick, words
+from ecjax.report.results import WHOLE, Results, labelled, legend_names, pick, words
 
 _COST, _PLANNED, _BOUND = "cost_dollars_per_period", "latency_shared_z_s", "latency_s"
 _DEMAND = (
@@ -106,7 +106,7 @@ def _varying(table: pa.Table) -> list[str]:
 
 
 def _groups(table: pa.Table, *names: str) -> dict[tuple[str, ...], pa.Table]:
-    keys = list(zip(*(words(table, name) for name in names), strict=True))
+    keys = list(zip(*(words(table, name, WHOLE) for name in names), strict=True))
     return {
         key: table.take([row for row, each in enumerate(keys) if each == key]) for key in dict.fromkeys(keys)
     }
@@ -122,10 +122,11 @@ def _chart(
     """Lines of methods; a star at the plan that is recommended; lines that no plan is below, by demand."""
     present = [each for each in measures if each.column in pick(table, [each.column]).column_names]
     traces: list[dict[str, Json]] = []
+    names = legend_names(words(table, "demand", WHOLE))
     for number, ((method, demand), part) in enumerate(_groups(table, "methods", "demand").items()):
         for place, measure in enumerate(present):
             if part.column(measure.column).null_count < len(part):
-                label = ", ".join(filter(None, (method, demand, measure.label)))
+                label = ", ".join(filter(None, (method, names[demand], measure.label)))
                 traces.append(_points(part, measure, label, _look(number, place)))
     if not traces:
         return None
@@ -134,7 +135,7 @@ def _chart(
         traces = traces[:MOST_SERIES]
     behind = pick(table, _SHOWN)
     for demand, limit in list((limits or {}).items())[:MOST_SERIES]:
-        label = ", ".join(filter(None, (demand, _LIMIT)))
+        label = ", ".join(filter(None, (names[demand], _LIMIT)))
         traces.append(
             {
                 "type": "scatter",
