@@ -141,7 +141,7 @@ def lines(
     labels = distinct([", ".join(displayed(text, NAME) for text in key if text) or y for key in groups])
     if len(groups) > MOST_SERIES:
         title = f"{title}: {MOST_SERIES} of {len(groups)} lines, all in the table"
-    for number, (key, rows) in enumerate(list(groups.items())[:MOST_SERIES]):
+    for number, rows in enumerate(list(groups.values())[:MOST_SERIES]):
         part = table.take(rows).sort_by(x)
         mode = "lines" if len(part) > MOST_BARS else "lines+markers"
         traces.append(series(part, x, y, labels[number], number, mode))

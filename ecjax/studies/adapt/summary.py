@@ -16,7 +16,7 @@ from ecjax.units import Unit, count_text, fitting_unit, plain
 _LATENCIES = {"mean_s": "mean", "p50_s": "p50", "p90_s": "p90", "p99_s": "p99", "std_s": "std"}
 _OURS, _PEERS = "calibrated", (BEST_STATIC, "tofec")
 _LASTING = 12  # relaxation times that a replay takes where its empty beginning counts for at most a twentieth
-_MOST_CODES = 5  # of static codes that are more, only (1, 1) is printed
+_MOST_CODES = 5  # of static codes that are more, only (1, 1) is printed, and all where nothing else is
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
@@ -39,6 +39,8 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
 def _show_replays(every: pd.DataFrame, console: Console) -> None:
     codes = set(every.loc[every["strategy"] == STATIC, "name"])
     hidden = codes - {basic()} if len(codes) > _MOST_CODES else set()
+    if every["name"].isin(hidden).all():
+        hidden = set()  # there is nothing else
     shown = every[~every["name"].isin(hidden)]
     for delays, rows in shown.groupby("delays", sort=False):
         unit = fitting_unit(*(rows[name] for name in _LATENCIES))

@@ -1,8 +1,10 @@
 """Figures of ``ecjax adapt``: what is drawn is what the tables say."""
 
 import json
+from io import StringIO
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
@@ -14,6 +16,7 @@ from ecjax.studies.adapt.figures import kinds as adapt
 from ecjax.studies.adapt.figures.bars import composition
 from ecjax.studies.adapt.figures.lines import delay, deviation, tradeoff
 from ecjax.studies.adapt.figures.timeline import timeline
+from ecjax.studies.adapt.summary import show
 from ecjax.studies.adapt.tables import TABLES
 from ecjax.studies.adapt.words import over_seeds, replayed, strategy_name
 from ecjax.tables.results import read_results
@@ -144,3 +147,17 @@ def test_names():
 
 def test_without_replays_there_is_nothing_to_tell(runs):
     assert over_seeds(runs.assign(mean_s=np.nan)).empty
+
+
+def test_many_static_codes_alone_are_all_shown(out, runs):
+    codes = [(2, 1), (2, 2), (3, 2), (3, 3), (4, 4), (5, 5)]
+    one = runs[(runs["strategy"] == "static") & (runs["n"] == 1)]
+    alone = replayed(pd.concat([one.assign(n=n, k=k) for n, k in codes]))
+    for figure in (delay(out, alone), deviation(out, alone)):
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["static codes"]
+        # seeds of one place: the middle of the two values at the higher rate, and the interval around it
+        assert all(axes.get_ylim()[1] > value(0, 2.0, 0.5) for axes in figure.axes)
+    console = Console(file=StringIO(), width=200)
+    show(alone, console, "here")
+    words = console.file.getvalue()
+    assert all(f"{n}, {k}" in words for n, k in codes) and "more static codes" not in words

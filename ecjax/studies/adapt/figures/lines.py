@@ -143,7 +143,8 @@ def _lines(axes: Axes, means: pd.DataFrame, runs: pd.DataFrame, value: str) -> N
             across, up, half if np.isfinite(half).all() and look.get("marker") else None, capsize=2, **look
         )
     if not served.empty:
-        shown = served[~served["name"].isin(_cloud(means))]
+        outside = ~served["name"].isin(_cloud(means))
+        shown = served[outside] if outside.any() else served
         scale(axes, shown[value] + shown[HALF_WIDTHS[value]].fillna(0.0))
     axes.set_xlim(left=0)
 
@@ -191,5 +192,6 @@ def _entries(means: pd.DataFrame) -> list[Line2D]:
         if name not in _cloud(means):
             entries.append(Line2D([], [], label=name, **_look(means, name, strategy)))
     if _cloud(means):
-        entries.append(Line2D([], [], color="lightgrey", linewidth=0.8, label="other static codes"))
+        label = "other static codes" if entries else "static codes"
+        entries.append(Line2D([], [], color="lightgrey", linewidth=0.8, label=label))
     return entries
