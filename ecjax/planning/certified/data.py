@@ -194,8 +194,10 @@ def _rows(problem: Problem, accesses: _Accesses, grid: np.ndarray) -> Rows:
     def dense(values, dtype: type = float) -> np.ndarray:
         return np.zeros((0, m), dtype) if values is None else writable(values, dtype)
 
-    capacity, site, per_site = problem.capacity, problem.site, problem.per_site
-    site = np.zeros(m, np.int64) if site is None else np.unique(np.asarray(site), return_inverse=True)[1]
+    capacity, per_site = problem.capacity, problem.per_site
+    site = np.zeros(m, np.int64)
+    if problem.site is not None:
+        site = np.unique(np.asarray(problem.site), return_inverse=True)[1].astype(np.int64)
     if per_site is not None and per_site >= np.bincount(site).max():
         site, per_site = np.zeros(m, np.int64), None  # it holds for every plan
     return Rows(

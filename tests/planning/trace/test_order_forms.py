@@ -117,10 +117,13 @@ def test_reads_of_one_chunk_have_their_mean_latency_in_a_burst():
 
 def test_the_relaxation_is_at_the_z_that_comes_with_it(monkeypatch):
     """Also where rounds run out while another z still gains."""
-    monkeypatch.setattr(order, "_ROUNDS", 2)
+    monkeypatch.setattr(order, "_ROUNDS", 1)
     monkeypatch.setattr(order, "_PART", -np.inf)
+    found = iter([0.3, 0.6])
+    monkeypatch.setattr(order, "best_z", lambda *_: next(found))
     data = traced(problem_of(3, 4), counted(bursts(5, mean=5.0)), None, 0.0, form=Form(ORDER))
     z, relaxed = relaxation_with_z(data, 1e-2)
+    assert z == 0.3
     there = wait_of(at_z(data, z), relaxed.probabilities, relaxed.stored)
     assert relaxed.point.objective == pytest.approx(there, rel=1e-12)
 
