@@ -72,9 +72,8 @@ class Traced(NamedTuple):
     c: np.ndarray  # (m,) s
     penalty: Penalty  # J, or an order-statistic form
     weight: np.ndarray  # (m,) 1/s
-    chunks: (
-        float  # read, written and of other work, by which ``weight`` divides waits: none stored beyond need
-    )
+    # read, written and of other work, by which ``weight`` divides waits: none stored beyond need
+    chunks: float
     offset: float  # s, z of these
     toll: np.ndarray  # (R, m) s
     keep: np.ndarray  # (R, m) s

@@ -17,9 +17,8 @@ _MOST_STEPS = 2e7  # of the recursion, bins times nodes, in one sweep over the r
 _LEAST_BINS = 64
 _SWEEPS = 4
 _LEAST_GAIN = 1e-9
-_FULL = (
-    1e3  # times the wait of the start, or what a chunk may cost: the price of one beyond a node's capacity
-)
+# times the wait of the start, or what a chunk may cost: the price of one beyond a node's capacity
+_FULL = 1e3
 
 
 def searchable(data: Traced) -> Traced:
