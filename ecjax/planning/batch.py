@@ -202,8 +202,7 @@ def _better(certified: Solution, other: Solution, compared: np.ndarray, problem:
     """The certified plan of each lane, or the other one where it is compared, better, and keeps all limits."""
     take = compared & (np.asarray(other.evaluation.objective) < np.asarray(certified.evaluation.objective))
     for lane in np.flatnonzero(take):
-        broken = limits.violations(problem, np.asarray(other.stored[lane]))
-        take[lane] = not any(violation.times for violation in broken.values())
+        take[lane] = limits.keeps(problem, other.stored[lane])
     if not take.any():
         return certified
 

@@ -10,9 +10,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from ecjax import planning
-from ecjax.planning import Problem, Solution, estimated
+from ecjax.planning import Problem, Solution, estimated, limits
 from ecjax.planning.estimated import Mix
-from ecjax.planning.limits import violations
 from ecjax.planning.problem import EVALUATE
 from ecjax.predict import plan_estimates
 from ecjax.predict.plan_estimates import plan_estimate, within_bound
@@ -101,11 +100,7 @@ def _total(value: float, plan: Solution, problem: Problem, lane: Lane) -> float:
 
 def eligible(problem: Problem, plans: list[Solution]) -> list[Solution]:
     """The plans that break no constraint, which others may beat by breaking one; all where each breaks some."""
-
-    def keeps_all(plan: Solution) -> bool:
-        return not any(found.times for found in violations(problem, np.asarray(plan.stored)).values())
-
-    return [plan for plan in plans if keeps_all(plan)] or plans
+    return [plan for plan in plans if limits.keeps(problem, plan.stored)] or plans
 
 
 def estimates_bounded(options: OptimizeOptions, case: Case) -> bool:
