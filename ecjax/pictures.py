@@ -16,7 +16,7 @@ from ecjax.tables.folder import location, publishing, write_errors
 from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import read_results
 
-_WITHOUT = ("bench", "codes", "reproduce")
+_WITHOUT = ("bench", "reproduce")
 
 
 def write_pictures(outs: Sequence[str], folder: str, names: Sequence[str]) -> list[str]:

@@ -119,7 +119,7 @@ def formatted(value: float, form: str) -> str:
 def bytes_text(count: float) -> str:
     """A number of bytes in the unit that fits."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < _STEP:
+        if float(f"{count:.4g}") < _STEP:
             return f"{count:.4g} {unit}"
         count /= _STEP
     return f"{count:.4g} PB"

@@ -19,18 +19,20 @@ def rows(out: Path, dataset: str, runs: pd.DataFrame, group: str | None = None) 
     return pd.concat(parts, ignore_index=True)
 
 
-def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
-    """What tells each run from the others, in words; "replay" where nothing does.
+def names(runs: pd.DataFrame, axis: str | None = None, alone: str = "replay") -> list[str]:
+    """What tells each run from the others, in words.
 
     Args:
         runs: rows of ``runs``.
         axis: column that a figure shows as its axis, and no name repeats: one of ``class_axis``, rate_scale,
-            size_scale, or max_load, which depends on theta, on importance and on all scalings.
+            size_scale, theta, or max_load, which depends on theta, on importance and on all scalings.
+        alone: what runs are called where nothing does.
     """
     behind = {"theta", "rate_scale", "size_scale", *CLASS_COLUMNS}
     hidden = {"max_load": behind}.get(axis or "", {axis})
-    if runs["method"].nunique() > 1 and runs.groupby("method")["queue"].nunique().max() == 1:
-        hidden = hidden | {"queue"}  # follows from the method
+    hidden = hidden | {name for name, of in _FOLLOWS.items() if _follows(runs, name, of)}
+    if "what_if" in runs:
+        runs = runs.assign(what_if=runs["what_if"].fillna("as it is"))
     # runs served first come, first served have no classes to tell them apart
     varying = [
         name
@@ -44,16 +46,29 @@ def names(runs: pd.DataFrame, axis: str | None = None) -> list[str]:
         for run in runs.itertuples()
     ]
     places = words if axis is None else list(zip(words, runs[axis], strict=True))
-    if len(set(places)) < len(places):  # plans that differ in something else: in k, or in their tables
+    if len(set(places)) < len(places):  # plans that differ in something else, as in their tables
         plan_runs = runs["plan_run"].fillna(runs["run_id"]) if "plan_run" in runs else runs["run_id"]
         plans = [f"plan {plan[:6]}" for plan in plan_runs.astype(str)]
         words = [f"{name}, {plan}" if name else plan for name, plan in zip(words, plans, strict=True)]
-    return [name or "replay" for name in words]
+    return [name or alone for name in words]
 
+
+def _follows(runs: pd.DataFrame, name: str, of: str) -> bool:
+    """Whether a column differs, and only where another one does."""
+    if not {name, of} <= set(runs) or runs[of].nunique(dropna=False) < 2:
+        return False
+    return bool(runs.groupby(of, dropna=False)[name].nunique(dropna=False).max() == 1)
+
+
+_FOLLOWS = {"queue": "method", "k": "code"}
 
 _WORDS = {
     "method": lambda value: METHOD_NAMES.get(value, value),
     "theta": lambda value: f"θ = {value:g}",
+    "what_if": str,
+    "code": str,
+    "k": lambda value: f"k = {value:g}",
+    "d": lambda value: f"d = {value:g}",
     "policy": lambda value: value.replace("_", " "),
     "queue": lambda value: value,
     "service": lambda value: value,

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from ecjax.natural_order import natural
 from ecjax.plotting.grid import MOST_PANELS, beside, telling
 from ecjax.plotting.labels import label_points
 from ecjax.plotting.looks import COLOURS, ink, line_look
-from ecjax.plotting.ordering import natural
 from ecjax.plotting.panels import panels
 from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 

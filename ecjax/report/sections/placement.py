@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.natural_order import natural_key
 from ecjax.report.parts import Chart, Json, Section
 from ecjax.report.results import Results, distinct, words
 
@@ -10,13 +11,17 @@ _MOST_COLUMNS = 60
 
 
 def section(results: Results) -> Section | None:
-    """A heat map of chunks; of many files a column stands for many."""
+    """Heat maps of chunks by group, and by file where files stand alone; of many files a column stands for many."""
     table = results.of_run("placements", ("file_id", "group", "node_id", "chunks"))
     if table is None:
         return None
-    name = "group" if table.column("group").null_count < len(table) else "file_id"
-    if table.column(name).null_count or table.column("node_id").null_count:
-        table = table.filter(pc.and_(pc.is_valid(table.column(name)), pc.is_valid(table.column("node_id"))))
+    charts = [chart for name in ("group", "file_id") if (chart := _heat_map(table, name)) is not None]
+    return Section("Placement", charts=charts) if charts else None
+
+
+def _heat_map(table: pa.Table, name: str) -> Chart | None:
+    """Chunks by node and by the values of one column; None where it has none."""
+    table = table.filter(pc.and_(pc.is_valid(table.column(name)), pc.is_valid(table.column("node_id"))))
     if not len(table):
         return None
     files, nodes = (table.column(each).combine_chunks().dictionary_encode() for each in (name, "node_id"))
@@ -37,8 +42,9 @@ def section(results: Results) -> Section | None:
     what = "group" if name == "group" else "file"
     firsts = pa.table({name: files.dictionary.take(pa.array(range(0, found, width)))})
     columns = distinct([f"{label} ..." if width > 1 else label for label in words(firsts, name)])
-    order = pc.array_sort_indices(nodes.dictionary).to_pylist()
     labels = distinct(words(pa.table({"node_id": nodes.dictionary}), "node_id"))
+    ids = nodes.dictionary.to_pylist()
+    order = sorted(range(len(ids)), key=lambda place: natural_key(ids[place]))
     cells: list[list[int | None]] = [[None] * len(columns) for _ in labels]
     column_of, row_of, chunks_of = (sums.column(each).to_pylist() for each in ("column", "row", "chunks_sum"))
     for column, row, chunks in zip(column_of, row_of, chunks_of, strict=True):
@@ -63,5 +69,4 @@ def section(results: Results) -> Section | None:
     }
     each = f"; a column stands for {width} {what}s" if width > 1 else ""
     layout: dict[str, Json] = {"xaxis": {"type": "category"}, "yaxis": {"type": "category"}}
-    chart = Chart(f"Chunks by node and {what}{each}", [trace], what, "node", behind, layout)
-    return Section("Placement", charts=[chart])
+    return Chart(f"Chunks by node and {what}{each}", [trace], what, "node", behind, layout)

@@ -6,7 +6,8 @@ import pyarrow.compute as pc
 
 from ecjax.report.drawing import COLOURS, DASHES, SYMBOLS, bars, numbers
 from ecjax.report.parts import Chart, Json, Section
-from ecjax.report.results import Results, distinct, labelled, pick, words
+from ecjax.report.results import WHOLE, Results, distinct, labelled, pick, words
+from ecjax.tables.cumulative import cumulative
 
 _VALUES = (
     ("mean_s", "replayed"),
@@ -25,7 +26,9 @@ _TAIL = (
 _NAMES = ("method", "theta", "policy", "queue", "service", "rate_scale")
 _QUANTILES = (("p50_s", 0.5), ("p90_s", 0.9), ("p99_s", 0.99), ("p999_s", 0.999))
 _WORDS = {"estimated": "expected", "trace_estimated": "expected, the log's arrivals", "bound": "bound"}
+_SHARES = ["replay", "source", "latency_s", "share_below"]
 _POINTS, _MOST_RUNS = 400, 6
+_VISIBLE = 1.03  # ratio of the ends of a gap
 
 
 def section(results: Results) -> Section | None:
@@ -72,21 +75,24 @@ def _of_all(results: Results, dataset: str, columns: tuple[str, ...], chosen: pa
 
 
 def _shares(results: Results, chosen: pa.Table) -> pa.Table | None:
-    """By run and source the share of reads below latencies, of at most so many points."""
-    table = _of_all(results, "latency_bins", ("source", "upper_s", "count"), chosen)
+    """By run and source the share of reads below latencies: some hundred points, and where no reads lie between."""
+    table = _of_all(results, "latency_bins", ("source", "lower_s", "upper_s", "count"), chosen)
     if table is None:
         return None
-    sums = table.group_by(["replay", "source", "upper_s"]).aggregate([("count", "sum")])
-    keys = list(zip(words(sums, "replay"), words(sums, "source"), strict=True))
+    table = table.filter(pc.greater(table.column("count"), 0))
+    keys = list(zip(words(table, "replay", WHOLE), words(table, "source"), strict=True))
     parts = []
     for key in sorted(set(keys)):
-        part = sums.take([row for row, each in enumerate(keys) if each == key]).sort_by("upper_s")
-        below = np.cumsum(part.column("count_sum").fill_null(0).to_numpy()).astype(float)
-        below /= max(below[-1], 1)
-        kept = np.unique(np.linspace(0, len(below) - 1, _POINTS).astype(int))
-        part = part.select(["replay", "source", "upper_s"]).append_column("share_below", pa.array(below))
-        parts.append(part.take(pa.array(kept)))
-    return pa.concat_tables(parts)
+        part = table.take([row for row, each in enumerate(keys) if each == key])
+        edges = (part.column(name).to_numpy() for name in ("lower_s", "upper_s", "count"))
+        latency, below = cumulative(*edges)
+        gaps = np.flatnonzero((np.diff(below) == 0) & (latency[1:] > _VISIBLE * latency[:-1]))
+        kept = np.unique(
+            np.concatenate([np.linspace(0, len(below) - 1, _POINTS).astype(int), gaps, gaps + 1])
+        )
+        words_of = [pa.array([word] * len(kept), pa.string()) for word in key]
+        parts.append(pa.table([*words_of, pa.array(latency[kept]), pa.array(below[kept])], _SHARES))
+    return pa.concat_tables(parts) if parts else None
 
 
 def _predicted(results: Results, chosen: pa.Table) -> pa.Table | None:
@@ -96,7 +102,7 @@ def _predicted(results: Results, chosen: pa.Table) -> pa.Table | None:
     if table is None:
         return None
     rows = [
-        {"replay": row["replay"], "source": row["source"], "upper_s": row[name], "share_below": share}
+        {"replay": row["replay"], "source": row["source"], "latency_s": row[name], "share_below": share}
         for row in table.to_pylist()
         if row["source"] in _WORDS
         for name, share in _QUANTILES
@@ -109,14 +115,14 @@ def _distributions(title: str, shares: pa.Table | None, points: pa.Table | None,
     """Lines of what was replayed and observed, marks of what was predicted, a colour per run."""
     if shares is None:
         return None
-    runs = list(dict.fromkeys(words(shares, "replay")))
+    runs = list(dict.fromkeys(words(shares, "replay", WHOLE)))
     value = "share_above" if tail else "share_below"
     behind = pa.concat_tables(
         [shares, points.select(shares.column_names).cast(shares.schema)] if points is not None else [shares]
     )
     above = pc.subtract(1.0, behind.column("share_below"))
     behind = behind.append_column("share_above", pc.if_else(pc.greater(above, 1e-9), above, None))
-    sources = list(zip(words(behind, "replay"), words(behind, "source"), strict=True))
+    sources = list(zip(words(behind, "replay", WHOLE), words(behind, "source"), strict=True))
     traces: list[dict[str, Json]] = []
     for run, source in dict.fromkeys(sources):
         part = behind.take([row for row, each in enumerate(sources) if each == (run, source)])
@@ -125,7 +131,7 @@ def _distributions(title: str, shares: pa.Table | None, points: pa.Table | None,
             "type": "scatter",
             "mode": "markers" if source in _WORDS else "lines",
             "name": f"{run}: {label}" if len(runs) > 1 else label,
-            "x": numbers(part, "upper_s"),
+            "x": numbers(part, "latency_s"),
             "y": numbers(part, value),
             "hovertemplate": "%{x:.5g}, %{y:.5g}",
         }

@@ -6,7 +6,8 @@ import pyarrow.compute as pc
 
 from ecjax.report.drawing import lines, series
 from ecjax.report.parts import Chart, Json, Section
-from ecjax.report.results import Results, pick, words
+from ecjax.report.results import Results, words
+from ecjax.tables.cumulative import cumulative
 
 _MOST_POINTS = 400
 
@@ -84,16 +85,20 @@ def _delays(results: Results) -> Chart | None:
     table = results.of_run("delay_bins", ("quantity", "op", "lower_s", "upper_s", "count"))
     if table is None:
         return None
-    sums = table.group_by(["quantity", "op", "lower_s", "upper_s"]).aggregate([("count", "sum")])
-    keys = list(zip(words(sums, "quantity"), words(sums, "op"), strict=True))
+    table = table.filter(pc.greater(table.column("count"), 0))
+    if not len(table):
+        return None
+    keys = list(zip(words(table, "quantity"), words(table, "op"), strict=True))
     parts = []
     for key in sorted(set(keys)):
-        part = sums.take([row for row, each in enumerate(keys) if each == key]).sort_by("lower_s")
-        counts = np.cumsum(part.column("count_sum").fill_null(0).to_numpy())
-        below = pa.array(counts / max(counts[-1], 1))
-        parts.append(part.append_column("share_below", below))
-    shown = pick(
-        pa.concat_tables(parts), ("quantity", "op", "lower_s", "upper_s", "count_sum", "share_below")
-    )
+        part = table.take([row for row, each in enumerate(keys) if each == key])
+        times, below = cumulative(*(part.column(name).to_numpy() for name in ("lower_s", "upper_s", "count")))
+        words_of = [pa.array([word] * len(times), pa.string()) for word in key]
+        parts.append(
+            pa.table(
+                [*words_of, pa.array(times), pa.array(below)], ["quantity", "op", "time_s", "share_below"]
+            )
+        )
     axes = ("time (s)", "share of accesses below")
-    return lines("Times of accesses", shown, "upper_s", "share_below", ("quantity", "op"), axes, True)
+    shown = pa.concat_tables(parts)
+    return lines("Times of accesses", shown, "time_s", "share_below", ("quantity", "op"), axes, True)

@@ -15,6 +15,7 @@ from ecjax.report.results import WHOLE, Results, labelled, legend_names, pick, w
 _COST, _PLANNED, _BOUND = "cost_dollars_per_period", "latency_shared_z_s", "latency_s"
 _DEMAND = (
     "queue",
+    "code",
     "k",
     "d",
     "what_if",

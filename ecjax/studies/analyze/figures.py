@@ -9,13 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from ecjax.natural_order import natural
 from ecjax.plotting.looks import COLOURS, MARKS, line_look
-from ecjax.plotting.ordering import natural
 from ecjax.plotting.panels import few, legend, panels
 from ecjax.plotting.saving import save
 from ecjax.plotting.texts import entry
 from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.studies.analyze.burst_figures import burstiness, class_rates
+from ecjax.tables.cumulative import cumulative
 from ecjax.tables.folder import location
 
 Tables: TypeAlias = dict[str, pd.DataFrame]
@@ -48,21 +49,13 @@ def _read_delays(tables: Tables) -> tuple[str, pd.DataFrame, pd.DataFrame] | Non
     return quantity, delays[delays["quantity"] == quantity], bins[bins["quantity"] == quantity]
 
 
-def _distribution(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Upper edges of the used bins and the share of delays below them, from the lower edge of the first on."""
-    pooled = bins.groupby(["lower_s", "upper_s"])["count"].sum().reset_index()
-    shares = pooled["count"].cumsum().to_numpy() / pooled["count"].sum()
-    edges = np.concatenate([[pooled["lower_s"].iloc[0]], pooled["upper_s"]])
-    return edges, np.concatenate([[0.0], shares])
-
-
 def service_cdf(tables: Tables) -> Figure | None:
     """Distribution of the delays of reads, an exponential of the same mean, and the affine laws fitted."""
     reads = _read_delays(tables)
     if reads is None:
         return None
     quantity, delays, bins = reads
-    edges, shares = _distribution(bins)
+    edges, shares = cumulative(bins["lower_s"], bins["upper_s"], bins["count"])
     last = float(edges[np.searchsorted(shares, 0.995)])
     times = np.linspace(0, last, 600)
     mean = float((delays["count"] * delays["mean_s"]).sum() / delays["count"].sum())
@@ -103,7 +96,8 @@ def node_ccdf(tables: Tables) -> Figure | None:
     figure, (axes,) = panels()
     colour_of_node, note = _chosen_nodes(bins["node_id"].unique())
     for place, (node, colour) in enumerate(colour_of_node.items()):
-        edges, shares = _distribution(bins[bins["node_id"] == node])
+        part = bins[bins["node_id"] == node]
+        edges, shares = cumulative(part["lower_s"], part["upper_s"], part["count"])
         above = 1 - shares
         look = line_look(place, len(colour_of_node)) | {"marker": ""}
         axes.plot(edges[above > 1e-12], above[above > 1e-12], color=colour, label=entry(node), **look)

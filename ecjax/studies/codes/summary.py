@@ -10,7 +10,7 @@ from ecjax.durability.assessment import NEGLIGIBLE_LOAD
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.studies.codes.words import domain_of_all, hours
-from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.printed import dollars, number, print_errors, print_table
 from ecjax.tables.results import read_results
 from ecjax.units import count_text
 
@@ -49,7 +49,7 @@ def _show_codes(run: dict[str, Any], codes: pd.DataFrame, console: Console, out:
         [
             row["code"],
             number(row["overhead"], ".3f"),
-            f"{row['dollars_per_period']:,.0f}",
+            dollars(row["dollars_per_period"]),
             number(row["object_loss_probability"], ".1e"),
             number(row["nines"], ".1f"),
             number(row["any_loss_probability"], ".1e"),

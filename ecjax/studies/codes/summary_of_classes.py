@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.studies.codes.words import domain_of_all
-from ecjax.studies.spine.printed import number, print_table
+from ecjax.studies.spine.printed import dollars, number, print_table
 from ecjax.units import Unit, fitting_unit
 
 
@@ -42,7 +42,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
                     f"{row['bytes_share']:.0%}",
                     f"{row['read_share']:.0%}",
                     row["code"],
-                    number(row["dollars_per_period"], ",.0f"),
+                    dollars(row["dollars_per_period"]),
                     number(row["load"], ".2f"),
                     _pair(row, "healthy", unit),
                     _pair(row, "down", unit),
@@ -73,7 +73,7 @@ def show_combinations(class_codes: pd.DataFrame, combinations: pd.DataFrame, con
             [
                 " / ".join(json.loads(row["codes"]).values()),
                 number(row["overhead"], ".3f"),
-                number(row["dollars_per_period"], ",.0f"),
+                dollars(row["dollars_per_period"]),
                 number(row["nines"], ".1f"),
                 number(row["any_loss_probability"], ".1e"),
                 _pair(row, "healthy", unit),

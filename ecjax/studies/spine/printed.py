@@ -18,6 +18,7 @@ from ecjax.units import formatted
 
 _CUT = 24  # characters of an id or name, where columns do not fit otherwise
 _Padding = tuple[int, int, int, int]
+_MUCH = 100.0  # dollars
 _TIGHT: _Padding = (0, 1, 0, 0)
 
 
@@ -159,6 +160,11 @@ def one_line(heading: str) -> str:
 def number(value: float | None, form: str = ".4g") -> str:
     """A cell with a number; empty where there is none."""
     return "" if value is None or pd.isna(value) else formatted(value, form)
+
+
+def dollars(value: float | None) -> str:
+    """A cell with dollars: whole ones, of little money three digits; empty where there is none."""
+    return number(value, ",.0f" if value is not None and abs(value) >= _MUCH else ".3g")
 
 
 def print_errors(runs: pd.DataFrame, console: Console) -> None:

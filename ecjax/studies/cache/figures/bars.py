@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ecjax.natural_order import natural
 from ecjax.plotting.grid import MOST_PANELS, own_rows, panel
 from ecjax.plotting.looks import COLOURS, MARKS, ink
-from ecjax.plotting.ordering import natural
 from ecjax.plotting.panels import few, legend
 from ecjax.plotting.units import plain_numbers, time_axis, time_unit
 from ecjax.studies.cache.figures.panels import by_point, name_bars, wide_enough

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.looks import COLOURS
-from ecjax.plotting.panels import panels
+from ecjax.plotting.panels import few, panels
 from ecjax.plotting.saving import Drawing, Kind
 
 _ALL = "as it is", "by the plan"
@@ -25,6 +25,7 @@ def loads(out: Path, runs: pd.DataFrame) -> Figure:
     axes.set_ylim(0, None)
     axes.set_xlabel("OSDs, the busiest first")
     axes.set_ylabel("load / mean load")
+    axes.set_title(f"Load of OSDs{few(1, len(runs), 'plans')}")
     axes.legend(frameon=False)
     return figure
 
@@ -39,7 +40,9 @@ def batches(out: Path, runs: pd.DataFrame) -> Figure | None:
     if rows["batch"].max() < 1:
         return None
     figure, (axes,) = panels()
-    for (name, part), colour in zip(rows.groupby("run_id", sort=False), COLOURS, strict=False):
+    groups = list(rows.groupby("run_id", sort=False))
+    shown = groups[: len(COLOURS)]
+    for (name, part), colour in zip(shown, COLOURS, strict=False):
         within = runs.loc[runs["run_id"] == name, "within"].iloc[0]
         part = part.sort_values("batch")
         axes.plot(
@@ -51,6 +54,7 @@ def batches(out: Path, runs: pd.DataFrame) -> Figure | None:
         )
     axes.set_xlabel("GB copied")
     axes.set_ylabel("load of the busiest OSD / mean load")
+    axes.set_title(f"Load by batch{few(len(shown), len(groups), 'plans')}")
     axes.legend(frameon=False)
     return figure
 

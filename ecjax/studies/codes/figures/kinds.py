@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.labels import label_points
 from ecjax.plotting.looks import COLOURS
-from ecjax.plotting.panels import panels
+from ecjax.plotting.panels import few, panels
 from ecjax.plotting.saving import Drawing, Kind
 from ecjax.units import fitting_unit
 
@@ -33,7 +33,7 @@ def nines(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes.axhline(target, color="black", linewidth=0.8, linestyle="--", label=f"{target:g} nines")
     axes.set_xlabel("raw bytes / user bytes")
     axes.set_ylabel("nines of an object and year")
-    axes.set_title("Durability against overhead")
+    axes.set_title(f"Durability against overhead{few(1, len(runs), 'runs')}")
     axes.margins(0.1, 0.1)
     axes.legend(frameon=False, loc="upper left")  # the best place takes seconds to look for
     points = list(zip(rows["overhead"], rows["nines"], strict=True))
@@ -69,7 +69,7 @@ def combinations(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes.set_xlabel("dollars for 30 days")
     axes.set_ylabel(f"expected mean of full reads, {unit.name}")
     classes = " / ".join(json.loads(rows["codes"].iloc[0]))
-    axes.set_title(f"Codes of {classes}")
+    axes.set_title(f"Codes of {classes}{few(1, len(runs), 'runs')}")
     axes.margins(0.15, 0.15)
     axes.legend(frameon=False, loc="upper right")
     points = list(zip(rows["dollars_per_period"], mean, strict=True))

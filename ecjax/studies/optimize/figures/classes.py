@@ -32,8 +32,10 @@ def class_latency(out: Path, runs: pd.DataFrame) -> Figure:
     shown = classes[:_MOST_CLASSES]
     table = table[table["service_class"].isin(shown)]
     sweep = swept(out, runs)
-    figure = _bars(table, runs, shown) if sweep is None else _lines(table, runs, sweep, shown)
-    figure.suptitle(f"Latency bound by class{few(len(shown), len(classes), 'classes')}")
+    drawn = runs if sweep is not None else runs.iloc[: max(1, _MOST_BARS // len(shown))]
+    figure = _bars(table, drawn, shown) if sweep is None else _lines(table, runs, sweep, shown)
+    cut = few(len(shown), len(classes), "classes") + few(len(drawn), len(runs), "runs")
+    figure.suptitle(f"Latency bound by class{cut}")
     return figure
 
 
@@ -66,14 +68,14 @@ def _lines(
 
 def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure:
     ways = dict(zip(runs["run_id"], names(runs), strict=True))
-    shown = list(ways)[: max(1, _MOST_BARS // len(classes))]
-    count = len(shown) * len(classes)
+    count = len(ways) * len(classes)
     figure, (axes,) = panels(1, min(15.0, max(6.0, 2.5 + 0.4 * count)), 4.8)
-    thick = 0.84 / len(shown)
-    drawn = table[table["run_id"].isin(shown)]
+    thick = 0.84 / len(ways)
+    drawn = table[table["run_id"].isin(ways)]
     unit = time_unit(drawn["latency_s"])
-    logarithmic = far_apart(drawn["latency_s"])  # where bars have no length
-    for place, run in enumerate(shown):
+    measured = pd.concat([drawn["latency_s"], drawn["deadline_s"].dropna()])
+    logarithmic = far_apart(measured)  # where bars have no length
+    for place, run in enumerate(ways):
         by_name = drawn[drawn["run_id"] == run].set_index("service_class").reindex(classes)
         where = np.arange(len(classes)) - 0.42 + thick * (place + 0.5)
         latency = by_name["latency_s"].to_numpy(float)
@@ -91,7 +93,7 @@ def _bars(table: pd.DataFrame, runs: pd.DataFrame, classes: list[str]) -> Figure
     axes.grid(visible=False, axis="x")
     axes.set_xticks(range(len(classes)), classes)
     axes.set_xlabel("class of files")
-    scale(axes, drawn["latency_s"])
+    scale(axes, measured)
     time_axis(axes.yaxis, BOUND, unit)
     # room for the numbers above the bars
     low, high = axes.get_ylim()
@@ -136,11 +138,13 @@ def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
             axes.set_title(way if len(shown) > 1 else "", fontsize=9)
             if place == len(shown) - 1:
                 axes.set_xlabel("outer iteration")
-    handles = _class_handles(classes[:_MOST_CLASSES])
+    shown_classes = classes[:_MOST_CLASSES]
+    handles = _class_handles(shown_classes)
     if together:
         handles.append(Line2D([], [], color="black", linewidth=4, label="all classes"))
     legend(figure, handles)
-    figure.suptitle(f"Convergence by class{few(len(shown), len(runs), 'runs')}")
+    cut = few(len(shown_classes), len(classes), "classes") + few(len(shown), len(runs), "runs")
+    figure.suptitle(f"Convergence by class{cut}")
     return figure
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ecjax.plotting.looks import COLOURS
-from ecjax.plotting.panels import panels
+from ecjax.plotting.panels import few, panels
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.tables.results import read_run
 
@@ -56,8 +56,8 @@ def scenarios(out: Path, runs: pd.DataFrame) -> Figure | None:
     axes.set_yticks(range(len(shown)), [_label(row) for row in shown.itertuples()], fontsize=8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, 1.25 * longest)
-    few = f" (the {len(shown)} slowest of {len(table)})" if len(table) > len(shown) else ""
-    axes.set_title(f"With nodes down{few}")
+    slowest = f" (the {len(shown)} slowest of {len(table)})" if len(table) > len(shown) else ""
+    axes.set_title(f"With nodes down{slowest}{few(1, len(examined), 'plans')}")
     unit = time_unit(longest)
     time_axis(axes.xaxis, "mean latency of the reads that are served, bound for Poisson arrivals", unit)
     kinds = [kind for kind in COLORS if (shown["kind"] == kind).any()]

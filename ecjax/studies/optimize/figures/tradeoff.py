@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 from ecjax.plotting.labels import label_points
 from ecjax.plotting.looks import COLOURS, tapering
 from ecjax.plotting.method_names import BY_CLASS, MARKERS
-from ecjax.plotting.panels import legend, panels
+from ecjax.plotting.panels import few, legend, panels
 from ecjax.plotting.units import time_axis, time_unit
-from ecjax.studies.optimize.figures.plans import COST, demand_columns, line_words, per_file
+from ecjax.studies.optimize.figures.plans import COST, MOST_LINES, line_names, per_file
 
 _BY_LOG, _EXPECTED, _BOUND = "trace_estimated_mean_s", "estimated_mean_s", "latency_s"
 # words and dashes
@@ -39,21 +39,23 @@ def tradeoff(out: Path, runs: pd.DataFrame) -> Figure | None:
     by_log = _BY_LOG in runs and runs[_BY_LOG].notna().any()
     styles, expected = (_LOG_STYLES, _BY_LOG) if by_log else (_STYLES, _EXPECTED)
     figure, (axes,) = panels(1, 7.0, 5.0)
-    groups = list(runs.groupby(["method", *demand_columns(runs)], sort=False))
+    every = list(runs.groupby(line_names(runs, "theta"), sort=False))
+    groups = every[:MOST_LINES]
     handles = []
     used: dict[str, None] = {}
-    for place, ((method, *demand), group) in enumerate(groups):
+    for place, (name, group) in enumerate(groups):
         look: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], **tapering(place, len(groups))}
-        look["marker"] = MARKERS[method]
+        look["marker"] = MARKERS[group["method"].iloc[0]]
         ordered = group.sort_values("theta")
         for column, (word, style) in styles.items():
             if ordered[column].notna().any():
-                label = f"{line_words(method, demand, runs)}: {word}"
-                axes.plot(per_file(ordered), ordered[column], linestyle=style, label=label, **look)
+                axes.plot(
+                    per_file(ordered), ordered[column], linestyle=style, label=f"{name}: {word}", **look
+                )
                 used[column] = None
         if len(groups) > 1:
-            handles.append(Line2D([], [], label=line_words(method, demand, runs), **look))
-    axes.set(xlabel=COST, title="Latency against storage cost")
+            handles.append(Line2D([], [], label=name, **look))
+    axes.set(xlabel=COST, title=f"Latency against storage cost{few(len(groups), len(every), 'lines')}")
     time_axis(axes.yaxis, "mean latency of a read", time_unit(runs[expected if by_log else _BOUND]))
     axes.margins(0.1, 0.1)
     colour = "grey" if len(groups) > 1 else COLOURS[0]

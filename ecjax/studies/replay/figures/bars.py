@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ecjax.natural_order import natural
 from ecjax.plotting.looks import COLOURS, ink
-from ecjax.plotting.ordering import natural
 from ecjax.plotting.panels import few, legend, limit, panels
 from ecjax.plotting.runs import names, rows
 from ecjax.plotting.units import time_axis, time_unit
@@ -77,7 +77,8 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean latency of every class as replayed, estimated and bounded, a panel per run (Fig. 11 of the JLCM paper)."""
     shown = runs.iloc[:_MOST_PANELS]
     table = rows(out, "latencies", shown, "class")
-    sources, groups = _sources(table), list(dict.fromkeys(table["class"]))[:MOST_BARS]
+    sources, every = _sources(table), list(dict.fromkeys(table["class"]))
+    groups = every[:MOST_BARS]
     columns = min(3, len(shown))
     lines = -(-len(shown) // columns)
     width = max(4.2, 0.28 * len(groups) * len(sources) + 1.2)
@@ -98,7 +99,8 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
             for source in sources
         ],
     )
-    figure.suptitle(f"Latency by class{few(len(shown), len(runs), 'runs')}")
+    cut = few(len(groups), len(every), "classes") + few(len(shown), len(runs), "runs")
+    figure.suptitle(f"Latency by class{cut}")
     return figure
 
 

@@ -80,7 +80,10 @@ def queue_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     scale(axes, table["mean_s"])
     time_axis(axes.yaxis, "mean " + LATENCY + ", replayed", time_unit(table["mean_s"]))
     legend(figure, axes.get_legend_handles_labels()[0])
-    figure.suptitle(f"Latency by class{few(len(drawn), len(ways), 'queues')}")
+    cut = few(min(len(classes), _MOST_CLASSES), len(classes), "classes") + few(
+        len(drawn), len(ways), "queues"
+    )
+    figure.suptitle(f"Latency by class{cut}")
     return figure
 
 

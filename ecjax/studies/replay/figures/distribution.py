@@ -15,6 +15,7 @@ from ecjax.plotting.runs import names, rows
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.replay.assumptions import bound_label, estimate_label
 from ecjax.studies.replay.words import LATENCY, MOST_CURVES
+from ecjax.tables.cumulative import cumulative
 
 BOUND_MEAN, BOUND_QUANTILES = "bound on the mean", "bounds on the quantiles"
 ESTIMATED_QUANTILES = "estimated quantiles"
@@ -49,7 +50,7 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
         width = tapering(place, len(shown))["linewidth"]
         for source, group in counts.groupby("source", sort=False):
             style = DASHES[place % len(DASHES)] if source == "replayed" else (0, (8, 2))
-            edges, below = _steps(group)
+            edges, below = cumulative(group["lower_s"], group["upper_s"], group["count"])
             text = label if source == "replayed" else f"{label}, {source}"
             look: dict[str, Any] = {"color": colour, "linestyle": style, "linewidth": width}
             if source == "observed" and one_log:  # which all runs replay: it is drawn once
@@ -115,15 +116,6 @@ def _one_log(bins: list[pd.DataFrame]) -> bool:
         for counts in bins
     ]
     return len(logs) > 1 and len(logs[0]) > 0 and all(np.array_equal(log, logs[0]) for log in logs)
-
-
-def _steps(bins: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Edges of the used bins and the share below each."""
-    ordered = bins.sort_values("lower_s")
-    below = ordered["count"].cumsum().to_numpy() / ordered["count"].sum()
-    before = np.concatenate(([0.0], below[:-1]))
-    edges = ordered[["lower_s", "upper_s"]].to_numpy()
-    return edges.ravel(), np.stack((before, below), axis=1).ravel()
 
 
 def _predicted(left: Axes, right: Axes, latencies: pd.DataFrame, colour: str) -> dict[str, Line2D]:
