@@ -161,3 +161,29 @@ def test_many_static_codes_alone_are_all_shown(out, runs):
     show(alone, console, "here")
     words = console.file.getvalue()
     assert all(f"{n}, {k}" in words for n, k in codes) and "more static codes" not in words
+
+
+@pytest.mark.parametrize(
+    ("counts", "rates"),
+    [
+        # requests of one seed in intervals of 5 s; steps go on to the end of the last one
+        ([10, 0, 5], [2.0, 0.0, 1.0, 1.0]),
+        ([10], [2.0, 2.0]),
+    ],
+)
+def test_intervals_without_requests_are_gaps(tmp_path, counts, rates):
+    name = "a"
+    run = {"run_id": name, "strategy": "tofec", "seed": 0, "delays": "law", "arrivals": "poisson", "mean_s": 4.0}
+    run |= {"rate_per_s": 1.0, "load": 0.25, "rate_scale": 1.0, "status": str(Status.OK)}
+    run |= {"params": json.dumps({"timeline_s": 5.0})}
+    times = [
+        {"run_id": name, "start_s": 5.0 * i, "requests": count, "mean_s": 4.0 if count else None, "mean_k": 2.0}
+        for i, count in enumerate(counts)
+    ]
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        store.commit([run], {"timeline": pa.Table.from_pylist(times)})
+    stored = replayed(read_results(tmp_path, "runs"))
+    latency, _, rate = timeline(tmp_path, stored).axes
+    assert_allclose(lines(rate)[0], np.column_stack([5.0 * np.arange(len(rates)), rates]))
+    assert_allclose(lines(latency)[0][:, 1], [4.0 if count else np.nan for count in counts])
+    assert latency.get_lines()[0].get_marker() == "."  # a line of one point is not seen

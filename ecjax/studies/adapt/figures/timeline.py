@@ -1,8 +1,10 @@
 """How strategies follow a rate that changes."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,7 +26,7 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
 
     A column of panels per law of delays and arrivals.
     """
-    columns = runs[["run_id", "name", "strategy", "seed", *POINT]]
+    columns = runs[["run_id", "name", "strategy", "seed", "params", *POINT]]
     rows = own_rows(out, "timeline", runs, _COLUMNS).merge(columns, on="run_id")
     names = rows[["name", "strategy"]].drop_duplicates()
     shades = colours(names["strategy"].tolist())
@@ -43,19 +45,16 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
     axes = figure.subplots(3, len(shown), squeeze=False, sharex="col", height_ratios=[3, 1.2, 1])
     for column, (values, part) in enumerate(shown):
         latency, dimension, rate = axes[:, column]
+        starts = np.unique(part["start_s"])
         for name, look in looks.items():
-            line = _by_time(part[part["name"] == name])
+            line = _by_time(part[part["name"] == name], starts)
+            look = look | _mark(line)
             latency.plot(line.index, line["mean_s"], **look)
             dimension.plot(line.index, line["mean_k"], **look)
         first = part[part["name"] == part["name"].iloc[0]]
-        length = first["start_s"].drop_duplicates().sort_values().diff().min()
-        arrivals = _by_time(first)
-        rate.step(
-            arrivals.index,
-            arrivals["requests"] / first["seed"].nunique() / length,
-            where="post",
-            color="grey",
-        )
+        length = np.diff(starts).min() if len(starts) > 1 else json.loads(first["params"].iloc[0])["timeline_s"]
+        arrivals = _by_time(first, starts)["requests"] / first["seed"].nunique() / length
+        rate.step([*starts, starts[-1] + length], [*arrivals, arrivals.iloc[-1]], where="post", color="grey")
         latency.set(yscale="log", title=_title(values, [keys for keys, _ in parts]))
         time_axis(latency.yaxis, "mean latency" if column == 0 else "", time_unit(part["mean_s"]))
         rate.set(xlabel="time (s)", ylim=(0, None))
@@ -78,18 +77,23 @@ def _title(values: tuple, every: list[tuple]) -> str:
     return ", ".join(word for word, varies in zip(words, varying, strict=True) if varies)
 
 
-def _by_time(rows: pd.DataFrame) -> pd.DataFrame:
-    """Means over the requests of all seeds, by time."""
-    counted = rows[rows["requests"] > 0]
+def _by_time(rows: pd.DataFrame, starts: np.ndarray) -> pd.DataFrame:
+    """Requests and means over those of all seeds, by time; no means where there are no requests."""
     sums = pd.DataFrame(
         {
-            "start_s": counted["start_s"],
-            "requests": counted["requests"],
-            "mean_s": counted["mean_s"] * counted["requests"],
-            "mean_k": counted["mean_k"] * counted["requests"],
+            "start_s": rows["start_s"],
+            "requests": rows["requests"],
+            "mean_s": rows["mean_s"] * rows["requests"],
+            "mean_k": rows["mean_k"] * rows["requests"],
         }
     )
-    total = sums.groupby("start_s").sum()
-    return total.assign(
-        mean_s=total["mean_s"] / total["requests"], mean_k=total["mean_k"] / total["requests"]
-    )
+    total = sums.groupby("start_s").sum().reindex(starts, fill_value=0)
+    counts = total["requests"].where(total["requests"] > 0)
+    return total.assign(mean_s=total["mean_s"] / counts, mean_k=total["mean_k"] / counts)
+
+
+def _mark(line: pd.DataFrame) -> dict[str, Any]:
+    """Dots where an interval has no neighbour that a line could go to."""
+    told = line["mean_s"].notna()
+    alone = told & ~told.shift(1, fill_value=False) & ~told.shift(-1, fill_value=False)
+    return {"marker": ".", "markevery": alone.to_numpy()} if alone.any() else {}
