@@ -23,9 +23,11 @@ from ecjax.report.sections import (
     jobs,
     latency,
     listed,
+    placement,
     replay,
     tradeoff,
 )
+from ecjax.report.sections import trace as log_pages
 from ecjax.report.sections.registry import kinds_of
 
 HOSTILE = "<script>alert(1)</script>"
@@ -145,11 +147,11 @@ def test_no_plan_is_below_the_line_of_lower_bounds():
 
 def test_distributions_count_up_and_bounds_stand_beside_them():
     bins = [
-        {"group": "all", "source": source, "upper_s": upper, "count": count}
+        {"group": "all", "source": source, "lower_s": lower, "upper_s": upper, "count": count}
         for source, counts in (("replayed", (6, 3, 1)), ("observed", (1, 1, 2)))
-        for upper, count in zip((0.1, 0.2, 0.4), counts, strict=True)
+        for lower, upper, count in zip((0.0, 0.1, 0.3), (0.1, 0.2, 0.4), counts, strict=True)
     ]
-    bins.append({"group": "class", "source": "replayed", "upper_s": 9.0, "count": 99})
+    bins.append({"group": "class", "source": "replayed", "lower_s": 8.0, "upper_s": 9.0, "count": 99})
     quantiles = {"p50_s": 0.3, "p90_s": 0.4, "p99_s": None, "p999_s": float("inf")}
     latencies = [
         {"group": "all", "source": source} | quantiles for source in ("bound", "estimated", "replayed")
@@ -159,13 +161,40 @@ def test_distributions_count_up_and_bounds_stand_beside_them():
     )
     chart = titled(replay.section(results), "Distribution of latency")
     drawn = {trace["name"]: (trace["x"], trace["y"]) for trace in chart.traces}
-    assert drawn["replayed"] == ([0.1, 0.2, 0.4], pytest.approx([0.6, 0.9, 1.0]))
-    assert drawn["observed"][1] == pytest.approx([0.25, 0.5, 1.0])
+    # from 0.2 to 0.3 s there is no read: the line is level
+    assert drawn["replayed"] == (
+        pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4]),
+        pytest.approx([0.0, 0.6, 0.9, 0.9, 1.0]),
+    )
+    assert drawn["observed"][1] == pytest.approx([0.0, 0.25, 0.5, 0.5, 1.0])
     assert drawn["bound"] == drawn["expected"] == ([0.3, 0.4], [0.5, 0.9])
     tail = titled(replay.section(results), "Tail of latency")
-    assert tail.traces[0]["y"][:2] == pytest.approx([0.75, 0.5]) or tail.traces[0]["y"][:2] == pytest.approx(
-        [0.4, 0.1]
-    )
+    above = {trace["name"]: trace["y"] for trace in tail.traces}
+    assert above["observed"][:4] == pytest.approx([1.0, 0.75, 0.5, 0.5])
+    assert above["replayed"][:4] == pytest.approx([1.0, 0.4, 0.1, 0.1])
+
+
+def test_times_of_accesses_are_level_where_there_are_none():
+    bins = [
+        {"quantity": "service", "op": "read", "lower_s": lower, "upper_s": upper, "count": count}
+        for lower, upper, count in ((1.0, 2.0, 1), (8.0, 9.0, 3), (8.0, 9.0, 0))
+    ]
+    chart = titled(log_pages.section(study("analyze", [{}], delay_bins=bins)), "Times of accesses")
+    (line,) = chart.traces
+    assert (line["x"], line["y"]) == ([1.0, 2.0, 8.0, 9.0], pytest.approx([0.0, 0.25, 0.25, 1.0]))
+
+
+def test_chunks_of_files_beside_groups_are_drawn_and_nodes_go_by_number():
+    rows = [
+        {"file_id": None, "group": "g", "node_id": "node-10", "chunks": 3},
+        {"file_id": "f", "group": None, "node_id": "node-2", "chunks": 1},
+        {"file_id": "f", "group": None, "node_id": "node-10", "chunks": 2},
+    ]
+    drawn = placement.section(study("optimize", [{}], placements=rows))
+    (groups, files) = drawn.charts
+    assert (groups.title, files.title) == ("Chunks by node and group", "Chunks by node and file")
+    assert groups.traces[0]["z"] == [[3]]
+    assert files.traces[0]["y"] == ["node-2", "node-10"] and files.traces[0]["z"] == [[1], [2]]
 
 
 def test_codes_claims_failures_and_benchmarks_have_sections():

@@ -74,6 +74,7 @@ def test_lengths_of_time_in_sentences(seconds, words):
 
 def test_bytes_in_the_unit_that_fits():
     assert bytes_text(999.0) == "999 B" and bytes_text(2.5e9) == "2.5 GB" and bytes_text(3e16) == "30 PB"
+    assert bytes_text(999_960) == "1 MB" and bytes_text(999_940) == "999.9 kB"
 
 
 def test_numbers_of_things():

@@ -173,11 +173,24 @@ def test_many_static_codes_alone_are_all_shown(out, runs):
 )
 def test_intervals_without_requests_are_gaps(tmp_path, counts, rates):
     name = "a"
-    run = {"run_id": name, "strategy": "tofec", "seed": 0, "delays": "law", "arrivals": "poisson", "mean_s": 4.0}
+    run = {
+        "run_id": name,
+        "strategy": "tofec",
+        "seed": 0,
+        "delays": "law",
+        "arrivals": "poisson",
+        "mean_s": 4.0,
+    }
     run |= {"rate_per_s": 1.0, "load": 0.25, "rate_scale": 1.0, "status": str(Status.OK)}
     run |= {"params": json.dumps({"timeline_s": 5.0})}
     times = [
-        {"run_id": name, "start_s": 5.0 * i, "requests": count, "mean_s": 4.0 if count else None, "mean_k": 2.0}
+        {
+            "run_id": name,
+            "start_s": 5.0 * i,
+            "requests": count,
+            "mean_s": 4.0 if count else None,
+            "mean_k": 2.0,
+        }
         for i, count in enumerate(counts)
     ]
     with ResultStore(tmp_path, TABLES, {}) as store:

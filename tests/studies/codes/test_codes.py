@@ -259,6 +259,8 @@ def test_what_is_printed_fits_and_recommends(tmp_path, capsys):
     assert "in 80 columns" in narrow.getvalue()
     assert all(len(line) <= 80 for line in narrow.getvalue().splitlines() if out not in line)
     assert main(["show", out]) == 0
+    assert main(["report", out, f"pictures={tmp_path / 'pictures'}"]) == 0
+    assert (tmp_path / "pictures" / "nines.png").exists()
 
 
 @pytest.mark.parametrize(

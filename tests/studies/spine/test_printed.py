@@ -6,7 +6,7 @@ from io import StringIO
 import pandas as pd
 from rich.console import Console
 
-from ecjax.studies.spine.printed import number, print_errors, print_table
+from ecjax.studies.spine.printed import dollars, number, print_errors, print_table
 
 
 def console():
@@ -67,3 +67,8 @@ def test_the_width_that_is_told_is_enough():
         out = Console(file=StringIO(), width=width)
         print_table(out, "t", ["name", "mean s", "solved by"], rows, ["name"], least=["solved by"])
         assert ("123456" in out.file.getvalue()) == shown
+
+
+def test_little_money_is_not_none():
+    cells = [dollars(value) for value in (None, float("nan"), 0.004, 12.345, 123.4, 1234567.8)]
+    assert cells == ["", "", "0.004", "12.3", "123", "1,234,568"]

@@ -52,7 +52,9 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
             latency.plot(line.index, line["mean_s"], **look)
             dimension.plot(line.index, line["mean_k"], **look)
         first = part[part["name"] == part["name"].iloc[0]]
-        length = np.diff(starts).min() if len(starts) > 1 else json.loads(first["params"].iloc[0])["timeline_s"]
+        length = (
+            np.diff(starts).min() if len(starts) > 1 else json.loads(first["params"].iloc[0])["timeline_s"]
+        )
         arrivals = _by_time(first, starts)["requests"] / first["seed"].nunique() / length
         rate.step([*starts, starts[-1] + length], [*arrivals, arrivals.iloc[-1]], where="post", color="grey")
         latency.set(yscale="log", title=_title(values, [keys for keys, _ in parts]))
