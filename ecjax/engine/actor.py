@@ -67,7 +67,7 @@ class Runner:
             first = jax.devices()[0]
             if first.platform == "cpu":
                 raise RuntimeError(
-                    f"node {node}: JAX finds no GPU where Ray has one; install jax[cuda12] there, or give "
+                    f"node {node}: JAX finds no GPU where Ray has one; install ecjax[cuda] there, or give "
                     "engine.gpus_per_actor=0"
                 )
             memory, gpu = usable_bytes(), first.device_kind

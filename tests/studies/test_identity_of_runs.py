@@ -73,3 +73,34 @@ def test_plans_without_estimates_do_not_stand_for_those_with(tmp_path, tables):
     common = tables | {"theta": 1.0, "out": str(tmp_path / "out")}
     assert ecjax.optimize(**common, estimate=False).runs["estimated_mean_s"].isna().all()
     assert ecjax.optimize(**common).runs["estimated_mean_s"].notna().all()
+
+
+def test_methods_beside_certified_are_part_of_its_run(tmp_path, tables):
+    """Beside ``published`` it takes that plan where it is better, however small the gap."""
+    common = {"out": str(tmp_path / "out"), "theta": 1.0, "estimate": False} | tables
+    alone = ecjax.optimize(method="certified", **common).runs
+    beside = ecjax.optimize(method=["certified", "published"], **common).runs
+    certified = beside[beside["method"] == "certified"]
+    assert alone["run_id"][0] not in set(beside["run_id"])
+    published = beside[beside["method"] == "published"]
+    assert certified["objective"].iloc[0] <= published["objective"].iloc[0] * (1 + 1e-12)
+
+
+def test_where_plans_for_a_log_start_is_part_of_their_runs(tmp_path, tables):
+    rows = {"arrival_s": np.arange(400) * 0.1, "file_id": ["x", "y"] * 200, "bytes": np.full(400, 2e6)}
+    pa.csv.write_csv(pa.table(rows), tmp_path / "log.csv")
+    common = {"out": str(tmp_path / "out"), "objective": "trace", "trace": str(tmp_path / "log.csv")}
+    common |= {"estimate": False} | tables
+    swept = ecjax.optimize(theta=[1.0, 2.0], **common).runs.set_index("theta")["run_id"]
+    alone = {theta: ecjax.optimize(theta=theta, **common).runs["run_id"][0] for theta in (1.0, 2.0)}
+    assert swept[1.0] == alone[1.0] and swept[2.0] != alone[2.0]
+
+
+def test_what_is_prepared_does_not_depend_on_the_first_seed(tmp_path):
+    """Runs of one seed have one id, whichever seeds are replayed beside them."""
+    common = {"requests": 2000, "strategy": "greedy", "load": 0.5}
+    both = ecjax.adapt(seeds=2, out=str(tmp_path / "both"), **common).runs.set_index("seed")
+    second = ecjax.adapt(seed=1, out=str(tmp_path / "second"), **common).runs.set_index("seed")
+    assert both["run_id"][1] == second["run_id"][1]
+    assert both["capacity_per_s"][1] == second["capacity_per_s"][1]
+    assert both["mean_s"][1] == second["mean_s"][1]

@@ -17,7 +17,7 @@ from ecjax.planning.certified.choice import COLD
 from ecjax.planning.certified.collapse import Gathered
 from ecjax.planning.certified.data import Rows, Service, flatten, has_one_size
 from ecjax.planning.certified.relax import Passes
-from ecjax.planning.certified.smooth import FINE_BINS
+from ecjax.planning.certified.smooth import fine_bins
 from ecjax.planning.certified.solvers import HOST, HostSolver, SharedSolver, Solver, on_jax
 from ecjax.planning.certified.whole_plan import evaluate_whole
 from ecjax.planning.descent import Stopping
@@ -116,8 +116,9 @@ def _solver(
 ) -> Solver:
     """On the host, or one that all lanes share."""
     service, rows, problem, _ = next(iter(flat))
-    bins = min(rows.number, FINE_BINS)
-    if has_one_size(service, rows) and on_jax(settings.device, bins, problem.nodes.count, lanes):
+    nodes = problem.nodes.count
+    bins = min(rows.number, fine_bins(nodes))
+    if has_one_size(service, rows) and on_jax(settings.device, bins, nodes, lanes):
         # threads that hand the interpreter to each other for every array are slower than a few that do not
         return SharedSolver(lanes, min(available_cores(), _MOST_AT_ONCE))
     return HostSolver()

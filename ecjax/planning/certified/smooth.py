@@ -23,7 +23,7 @@ _HANDED_OVER = 1e-3  # temperature at which more bins take over
 _COLDER = (1e-6, 1e-7)  # temperatures after the usual last one, where that leaves a gap
 _TURNS_COLDER = 200
 _COARSE_BINS = 192
-FINE_BINS = 512  # at least, where there are so many rows
+_LEAST_FINE_BINS = 512  # where there are so many rows
 _MOST_FINE_BINS = 3000
 _FINE = 60_000  # bins times nodes
 _NODES_PER_TASK = 16
@@ -60,6 +60,11 @@ class Level(NamedTuple):
     demand: Demand
 
 
+def fine_bins(nodes: int) -> int:
+    """Most bins of the relaxation on so many nodes."""
+    return int(np.clip(_FINE // nodes, _LEAST_FINE_BINS, _MOST_FINE_BINS))
+
+
 class Bins:
     """The bins of a problem, ready to be priced again and again: few to start with, more to end with.
 
@@ -78,8 +83,7 @@ class Bins:
         self.minima = NodeMinima(service, rows, None, partial(passes.share_out_bins, least=_NODES_PER_TASK))
         self.cluster = Cluster(_law(service), rows.capacity)
         self.sites = sites_of(rows)
-        fine = int(np.clip(_FINE // m, FINE_BINS, _MOST_FINE_BINS))
-        self.fine = self._level(passes.collapsed(fine))
+        self.fine = self._level(passes.collapsed(fine_bins(m)))
         few = len(self.fine.rows.rate) <= 2 * _COARSE_BINS
         self.coarse = self.fine if few else self._level(passes.collapsed(_COARSE_BINS))
 

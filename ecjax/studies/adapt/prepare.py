@@ -21,6 +21,7 @@ from ecjax.studies.adapt.strategies import Choice, Prepared, choices, fastest, s
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.spine.batches import Batch
 
+_SEED = 0  # none of those of the study: what is prepared is the same for all of them
 _ROUGH = 10_000  # requests by which a capacity is roughly measured,
 _ROUGH_PER_THREAD = 8  # at least so many: the first ones are all admitted at once
 _LONG = ("calibrated", BEST_STATIC)  # to be begun first
@@ -85,7 +86,7 @@ def _one(proxy: Proxy, choice: Choice, settings: Settings, worker: Worker) -> Pr
     table, throughput = None, None
     if choice.strategy == BEST_STATIC:
         shared = choices([STATIC], ALL, proxy.classes)
-        rates = worker.pool.map(partial(_saturated, proxy, seed=settings.seed), shared)
+        rates = worker.pool.map(partial(_saturated, proxy, seed=_SEED), shared)
         throughput = dict(zip(shared, rates, strict=True))
         served = static(fastest(throughput))
     elif choice.strategy == STATIC:
@@ -94,7 +95,7 @@ def _one(proxy: Proxy, choice: Choice, settings: Settings, worker: Worker) -> Pr
         served = table = strategy(choice, proxy, settings.memory)
     if not settings.capacity:
         return Prepared(table, throughput)
-    return Prepared(table, throughput, worker.pool.submit(_capacity, proxy, served, settings.seed).result())
+    return Prepared(table, throughput, worker.pool.submit(_capacity, proxy, served, _SEED).result())
 
 
 def _capacity(proxy: Proxy, codes: Strategy, seed: int) -> float:

@@ -57,7 +57,6 @@ class Settings(NamedTuple):
 
     memory: float  # of ``tofec``
     capacity: bool  # whether capacities are searched
-    seed: int  # of what is prepared
     dollars_per_byte: float  # of storage, per period
 
 

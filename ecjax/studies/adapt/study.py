@@ -47,7 +47,7 @@ def _work(options: AdaptOptions, engine: Engine) -> Work:
     ]
     for description in dict.fromkeys(case.proxy.description for case in cases):
         log.info("%s", description)
-    settings = Settings(options.memory, options.capacity, options.seed, options.storage_dollars_per_byte)
+    settings = Settings(options.memory, options.capacity, options.storage_dollars_per_byte)
 
     def ready(finished: set[str]) -> list[Batch]:
         # of what is finished nothing is prepared

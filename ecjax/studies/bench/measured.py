@@ -11,6 +11,7 @@ from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Settings
 from ecjax.studies.bench.tables import TABLES
 from ecjax.studies.spine.run import Run
+from ecjax.tables.fingerprint import trace_fingerprint
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def run_row(measured: Measured, settings: Settings, machine: Mapping[str, Any]) 
         "quick": settings.quick,
         "machine": machine,
     }
+    if settings.trace is not None:
+        parameters["trace"] = trace_fingerprint(settings.trace)
     run = Run(TABLES.job, parameters, "", settings.seed, {"case": measured.name}, dtype="")
     return run.row() | {
         "status": str(Status.OK if measured.error is None else Status.FAILED),

@@ -23,6 +23,7 @@ from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.study import runs_of, say_charts
 from ecjax.tables.folder import location
 from ecjax.tables.recommendation import write_recommendation
+from ecjax.tables.sources import sources_text
 from ecjax.tables.store import ResultStore, check_out
 
 
@@ -40,7 +41,7 @@ def bench_study(options: BenchOptions, console: Console) -> int:
     machine = describe()
     _warn_if_busy(cores())
     failed, measured_cases = 0, []
-    with ResultStore(options.out, TABLES, {}) as store:
+    with ResultStore(options.out, TABLES, {}, sources=sources_text(vars(options))) as store:
         cases = options.cases or []
         for place, name in enumerate(cases, 1):
             log.info("%s: %s", name, CASES[name])

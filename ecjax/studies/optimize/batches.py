@@ -12,6 +12,7 @@ from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.class_rules import CLASS_METHODS, importances
 from ecjax.studies.optimize.floors import least_nines
 from ecjax.studies.optimize.inputs import sweep
+from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.batches import TASKS_PER_WORKER, Batch
@@ -129,6 +130,10 @@ def _run(
     parameters = identifying(options) | case.parameters | point | way._asdict()
     if case.what_if is not None:  # scenarios may come to the same tables
         parameters["what_if"] = case.what_if
+    if way.method == "certified" and options.method != ["certified"]:
+        parameters["beside"] = "published"  # whose plan is taken where it is better, however small the gap
+    if options.objective == TRACE and point["theta"] != options.theta[0]:
+        parameters["start_theta"] = options.theta[0]  # its relaxation is what the plan starts from
     if together and _weighted(way):
         parameters["exchange"] = together
     return Run(

@@ -101,6 +101,8 @@ def together(options: "OptimizeOptions") -> "OptimizeOptions":
                 raise UserError(
                     f"{name}: found {getattr(options, name)} with stream=true; allowed with it: {only}"
                 )
+        if options.device == "jax":
+            raise UserError("device: found jax with stream=true; allowed with it: auto, host")
     _check_durability(options)
     options = _for_trace(options)
     if options.plan is None:

@@ -28,6 +28,7 @@ from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.spine.batches import Batch, Solved
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, unfinished
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.ids import canonical_ids, id_types
 from ecjax.tables.place import Place
 from ecjax.tables.read import ahead, open_batches
@@ -43,6 +44,7 @@ def streamed_work(options: OptimizeOptions) -> Work:
         UserError: something in the options, or in what they name, is wrong.
     """
     programs.use_compilation_cache()
+    say_unused(options, ("memory_bytes",), "stream=true")
     cases = streamed_cases(options)
     say_what_is_left_aside(str(options.files))
     loads = [_loads(options, case) for case in cases]

@@ -17,6 +17,7 @@ from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.figures.kinds import draw
 from ecjax.studies.optimize.inputs import Tables, case_of, has_prices, read_tables
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
+from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.recommend import recommend
 from ecjax.studies.optimize.run import solve
@@ -64,8 +65,13 @@ def planned(options: OptimizeOptions, tables: Sequence[Tables]) -> pd.DataFrame:
 
 
 def _accelerated(options: OptimizeOptions) -> bool:
-    """Whether a GPU helps: plans by class are computed by processors, certified ones where ``device`` says so."""
-    return "fcfs" in options.queue and (options.method != ["certified"] or options.device != "host")
+    """Whether a GPU helps: plans by class, for a log and streamed ones are the processors'.
+
+    Certified ones alone are JAX's where ``device`` says so, or, of one chunk size, where they are large enough.
+    """
+    if "fcfs" not in options.queue or options.stream or options.objective == TRACE:
+        return False
+    return options.method != ["certified"] or options.device != "host"
 
 
 def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Engine) -> Work:

@@ -42,8 +42,8 @@ def trace_runs(
 ) -> tuple[Rows, dict[str, Iterator[pa.Table]]]:
     """Rows of ``runs`` and the other datasets of runs of one batch.
 
-    Lanes that differ in theta only start from the relaxation at the first theta of the sweep, so that a run does not
-    depend on which others are planned with it.
+    Lanes that differ in theta only start from the relaxation at the first theta of the sweep, which their run ids
+    depend on, so that a run does not depend on which others are planned with it.
 
     Args:
         options: checked.

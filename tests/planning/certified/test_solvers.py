@@ -9,6 +9,7 @@ import pytest
 from planning.certified.untuned import limited, untuned
 
 from ecjax.planning.certified import Settings, plan_lanes
+from ecjax.planning.certified.smooth import fine_bins
 from ecjax.planning.certified.solvers import on_jax
 
 FILES = 30  # of all, so that they share a program
@@ -73,6 +74,13 @@ def test_processors_are_left_to_the_host():
     if jax.default_backend() == "cpu":
         assert not on_jax("auto", 3000, 1000, 64)
     assert on_jax("jax", 1, 1, 1) and not on_jax("host", 3000, 1000, 64)
+
+
+def test_many_lanes_go_to_an_accelerator(monkeypatch):
+    """64 lanes of 10^5 files on 12 nodes, and one on 300, gain by the measured table; one lane on 12 nodes does not."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert on_jax("auto", fine_bins(12), 12, 64) and on_jax("auto", fine_bins(300), 300, 1)
+    assert not on_jax("auto", fine_bins(12), 12, 1)
 
 
 def test_mixed_sizes_stay_on_the_host():

@@ -111,6 +111,16 @@ def test_a_suite_is_its_cases(measured, tmp_path):
     assert {name for name in CASES if name.startswith("gpu_")} == set(SUITES["gpu"])
 
 
+def test_a_trace_of_another_file_is_another_run(measured, tmp_path):
+    out, trace = tmp_path / "out", tmp_path / "coflows.txt"
+    trace.write_text("2 1\n1 0 1 0 1 1:1.0\n")
+    for path in (None, str(trace)):
+        bench_study(BenchOptions(out=str(out), cases=["projection"], trace=path), quiet())
+    runs = read_results(out, "runs")
+    assert runs["run_id"].nunique() == 2
+    assert sum("trace" in json.loads(text) for text in runs["input_files"]) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -120,6 +120,7 @@ def test_rows_of_other_types_and_overrides(tmp_path):
         ({"k": 0}, {}, "column k, row 0: found 0; allowed: integers >= 1"),
         ({}, {"rate_scale": [50.0]}, "load rho"),
         ({}, {"method": ["published"]}, "found ['published'] with stream=true"),
+        ({}, {"device": "jax"}, "device: found jax with stream=true; allowed with it: auto, host"),
         ({}, {"max_chunks_per_site": 1}, "needs a column site|no column site"),
         ({"d": 1}, {}, "allowed: at least k"),
     ],
