@@ -107,13 +107,13 @@ def test_a_row_that_costs_nothing_leaves_prices_alone(device):
     np.testing.assert_allclose(found.read, expected.read, rtol=1e-5)
 
 
-@pytest.mark.parametrize("with_places", [False, True])
-def test_the_program_lowers_for_cuda(with_places):
+@pytest.mark.parametrize(("with_places", "sites", "per_site"), [(False, 0, 1), (True, 0, 1), (False, 3, 2)])
+def test_the_program_lowers_for_cuda(with_places, sites, per_site):
     """Without a device: what would run on one exports."""
-    drawn = sample(14, 6, 10)
+    drawn = sample(14, 6, 10, sites, per_site)
     capacity = np.full(6, 1e4 if with_places else np.inf)
     exported = jax.export.export(
-        jax.jit(partial(program, 1, with_places)),
+        jax.jit(partial(program, per_site, with_places)),
         platforms=["cuda"],
         disabled_checks=[jax.export.DisabledSafetyCheck.custom_call("cusolver_potrf_ffi")],
     )(*arguments(drawn, capacity))
