@@ -1,4 +1,4 @@
-"""Every program that a GPU may run lowers for CUDA, without a device; prices and the kernel in Triton by their tests."""
+"""Every program that a GPU may run lowers for CUDA, without a device; prices and the kernel in Triton: their tests."""
 
 from dataclasses import dataclass
 from functools import partial
