@@ -87,10 +87,11 @@ def test_methods_beside_certified_are_part_of_its_run(tmp_path, tables):
 
 
 def test_where_plans_for_a_log_start_is_part_of_their_runs(tmp_path, tables):
-    rows = {"arrival_s": np.arange(400) * 0.1, "file_id": ["x", "y"] * 200, "bytes": np.full(400, 2e6)}
+    rows = {"ts": np.arange(400) * 0.1, "key": ["x", "y"] * 200, "size": np.full(400, 2e6)}
     pa.csv.write_csv(pa.table(rows), tmp_path / "log.csv")
     common = {"out": str(tmp_path / "out"), "objective": "trace", "trace": str(tmp_path / "log.csv")}
-    common |= {"estimate": False} | tables
+    common |= {"columns": {"arrival_s": "ts", "file_id": "key", "bytes": "size"}, "estimate": False}
+    common |= {"nodes": pa.table(NODES | {"cost_per_chunk_dollars": [1.0] * 4}), "files": tables["files"]}
     swept = ecjax.optimize(theta=[1.0, 2.0], **common).runs.set_index("theta")["run_id"]
     alone = {theta: ecjax.optimize(theta=theta, **common).runs["run_id"][0] for theta in (1.0, 2.0)}
     assert swept[1.0] == alone[1.0] and swept[2.0] != alone[2.0]
