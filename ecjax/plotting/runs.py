@@ -1,6 +1,8 @@
 """What figures of plans and of their replays share: rows of the result tables, names of runs, what a sweep varies."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -62,7 +64,7 @@ def _follows(runs: pd.DataFrame, name: str, of: str) -> bool:
 
 _FOLLOWS = {"queue": "method", "k": "code"}
 
-_WORDS = {
+_WORDS: dict[str, Callable[[Any], str]] = {
     "method": lambda value: METHOD_NAMES.get(value, value),
     "theta": lambda value: f"θ = {value:g}",
     "what_if": str,

@@ -132,8 +132,8 @@ def _run(
         parameters["what_if"] = case.what_if
     if way.method == "certified" and options.method != ["certified"]:
         parameters["beside"] = "published"  # whose plan is taken where it is better, however small the gap
-    if options.objective == TRACE and point["theta"] != options.theta[0]:
-        parameters["start_theta"] = options.theta[0]  # its relaxation is what the plan starts from
+    if options.objective == TRACE and point["theta"] != (first := sweep(options)[0].theta):
+        parameters["start_theta"] = first  # its relaxation is what the plan starts from
     if together and _weighted(way):
         parameters["exchange"] = together
     return Run(

@@ -46,9 +46,16 @@ def planned(runner: Runner, files: int, nodes: int, gap: float) -> Iterator[Row]
 
 def _plan(tables: dict[str, Path], outs: Iterator[Path], write: list[str], gap: float) -> dict[str, Any]:
     """The row of ``runs`` of a plan in a folder of its own."""
-    paths = {name: str(path) for name, path in tables.items()}
-    paths["out"] = str(next(outs))
-    options = OptimizeOptions(**paths, stream=True, theta=[THETA], gap=gap, write=write, figures=[])
+    options = OptimizeOptions(
+        nodes=str(tables["nodes"]),
+        files=str(tables["files"]),
+        out=str(next(outs)),
+        stream=True,
+        theta=[THETA],
+        gap=gap,
+        write=write,
+        figures=[],
+    )
     row: dict[str, Any] = planned_runs(options, []).iloc[0].to_dict()
     return row
 
