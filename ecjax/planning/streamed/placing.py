@@ -18,7 +18,8 @@ from ecjax.programs import program
 from ecjax.queueing.bounds import latency_bound
 from ecjax.queueing.mg1 import Delay, waiting
 
-_PART = 1 << 14  # files that a thread places at a time
+_PART = 1 << 14  # files that a thread places at a time, at least
+_MOST_TABLE_BYTES = 1 << 28
 _SETS = 1 << 12  # sets of nodes whose latency is computed at a time
 _BOUND = program(latency_bound)
 
@@ -90,6 +91,22 @@ class _Law(NamedTuple):
     per_site: int
 
 
+class _Table(NamedTuple):
+    """The choices of every bin, one for each interval between its edges, and how often each was taken.
+
+    Attributes:
+        read: (G, m + 1, bytes) masks of the nodes that reads use.
+        stored: (G, m + 1, bytes) masks of the nodes that keep a chunk.
+        files: (G, m + 1) that were placed so.
+        busy_reads: (G, m + 1) 1/s, of the busiest of them.
+    """
+
+    read: np.ndarray
+    stored: np.ndarray
+    files: np.ndarray
+    busy_reads: np.ndarray
+
+
 class _Busy(NamedTuple):
     """The busiest files of a piece: which they are (F,), their reads (F,) 1/s, and the masks of the piece."""
 
@@ -109,7 +126,7 @@ class Placing:
         threads: at most.
 
     Attributes:
-        totals: of the files that are placed.
+        totals: of the files that are placed, once all are.
     """
 
     def __init__(
@@ -134,7 +151,25 @@ class Placing:
         )
         self._busiest = busiest.Selection(counts, m)
         self._busy: list[_Busy] = []
+        self._table = self._tabulated()
         self.totals = self._nothing()
+
+    def _tabulated(self) -> _Table | None:
+        """The choices of all bins, where files are so many that looking one up takes less than making it."""
+        bins, m = self._relaxed.sums.shape
+        width = -(-m // 8)
+        if bins * (m + 1) > self._counts.files or 2 * bins * (m + 1) * width > _MOST_TABLE_BYTES:
+            return None
+        which = np.stack(np.divmod(np.arange(bins * (m + 1)), m + 1), axis=1)
+        read, stored = (np.zeros((len(which), width), np.uint8) for _ in range(2))
+        _representatives(self._law, which, read, stored)
+        shape = (bins, m + 1)
+        return _Table(
+            read.reshape(*shape, width),
+            stored.reshape(*shape, width),
+            np.zeros(shape, np.int64),
+            np.zeros(shape),
+        )
 
     def _nothing(self) -> Totals:
         bins, m = self._relaxed.sums.shape
@@ -145,6 +180,20 @@ class Placing:
         with ThreadPoolExecutor(self._threads) as pool:
             for piece in pieces:
                 yield self._placed(piece, pool)
+        if self._table is not None:
+            self._add_tabulated(self._table)
+
+    def _add_tabulated(self, table: _Table) -> None:
+        """Add to ``totals`` what is counted by choices."""
+        m = len(self._relaxed.order)
+        reads = self.totals.reads + table.busy_reads
+        for number, code in enumerate(self._relaxed.code_of_bin):
+            read, stored = (
+                np.unpackbits(masks[number], axis=1, bitorder="little")[:, :m]
+                for masks in (table.read, table.stored)
+            )
+            self.totals.loads[:] += reads[number] @ read
+            self.totals.chunks[code] += table.files[number] @ stored.astype(np.int64)
 
     def _placed(self, piece: Piece, pool: ThreadPoolExecutor) -> Masks:
         m = len(self._relaxed.order)
@@ -163,14 +212,26 @@ class Placing:
         rate = self._lane.rate_scale * piece.rate
         busy = self._busiest.of(step)
 
-        def part(first: int) -> Totals:
-            sums, last = self._nothing(), min(first + _PART, number)
-            _place(first, last, bins, position, rate, busy, self._law, masks, sums)
-            return sums
+        size = max(_PART, -(-number // self._threads))
+        table = self._table
 
-        for sums in pool.map(part, range(0, number, _PART)):
+        def part(first: int) -> tuple[Totals, _Table | None]:
+            sums, last = self._nothing(), min(first + size, number)
+            if table is None:
+                _place(first, last, bins, position, rate, busy, self._law, masks, sums)
+                return sums, None
+            counted = table._replace(
+                files=np.zeros_like(table.files), busy_reads=np.zeros_like(table.busy_reads)
+            )
+            _look_up(first, last, bins, position, rate, busy, self._law.edges, counted, masks, sums.reads)
+            return sums, counted
+
+        for sums, counted in pool.map(part, range(0, number, size)):
             for total, more in zip(self.totals, sums, strict=True):
                 total += more
+            if table is not None and counted is not None:
+                table.files[:] += counted.files
+                table.busy_reads[:] += counted.busy_reads
         which = np.flatnonzero(busy)
         self._busy.append(_Busy(which, rate[which], masks))
         return masks
@@ -306,6 +367,30 @@ def _place(first, last, bins, position, rate, busy, law, masks, totals):
                     totals.loads[j] += rate[i]
         if not busy[i]:
             totals.reads[b, np.searchsorted(law.edges[b], u, side="right")] += rate[i]
+
+
+@njit()
+def _look_up(first, last, bins, position, rate, busy, edges, table, masks, reads):
+    """Write the masks of files first..last - 1 as ``_place`` does, from the table, and count them there."""
+    m = edges.shape[1]
+    width = masks.read.shape[1]
+    for i in range(first, last):
+        b, u = bins[i], position[i]
+        low, high = 0, m
+        while low < high:
+            middle = (low + high) >> 1
+            if edges[b, middle] <= u:
+                low = middle + 1
+            else:
+                high = middle
+        for byte in range(width):
+            masks.read[i, byte] = table.read[b, low, byte]
+            masks.stored[i, byte] = table.stored[b, low, byte]
+        table.files[b, low] += 1
+        if busy[i]:
+            table.busy_reads[b, low] += rate[i]
+        else:
+            reads[b, low] += rate[i]
 
 
 @njit()

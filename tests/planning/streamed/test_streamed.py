@@ -9,7 +9,7 @@ from ecjax.planning.certified.certify import Settings
 from ecjax.planning.certified.one_size_plan import prove
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.problem import EVALUATE
-from ecjax.planning.streamed import busiest
+from ecjax.planning.streamed import busiest, placing
 from ecjax.planning.streamed.placing import Placing
 from ecjax.planning.streamed.relaxation import Lane, Sites, problem_of, relaxed
 from ecjax.planning.streamed.tally import Piece, Tally, steps_of
@@ -36,16 +36,16 @@ def streamed(problem, sites=None, lane=PLAIN, again=False):
     counts = tally.counts()
     by_step = problem_of(counts, problem.nodes, float(problem.files.chunk_bytes[0]), sites)
     answer = relaxed(counts, by_step, lane, Settings(), 2)
-    placing = Placing(counts, answer, lane, sites, 2)
-    masks = list(placing.place(pieces_of(problem)))
+    choices = Placing(counts, answer, lane, sites, 2)
+    masks = list(choices.place(pieces_of(problem)))
     if again:
-        placing.place_again(answer.lower_bound)
+        choices.place_again(answer.lower_bound)
     m = problem.nodes.count
     read, stored = (
         np.unpackbits(np.concatenate(parts), axis=1, bitorder="little")[:, :m].astype(bool)
         for parts in list(zip(*masks, strict=True))[:2]
     )
-    return counts, answer, placing.figures(), read, stored
+    return counts, answer, choices.figures(), read, stored
 
 
 @pytest.mark.parametrize("per_site", [None, 2])
@@ -75,6 +75,29 @@ def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site, files, load
     np.testing.assert_allclose(figures.load, evaluation.load, rtol=1e-9)
     assert answer.lower_bound <= figures.objective
     assert figures.objective <= answer.lower_bound * (1 + (2e-3 if again else 1e-3))
+
+
+@pytest.mark.parametrize("per_site", [None, 2])
+def test_choices_looked_up_are_those_made_file_by_file(per_site, monkeypatch):
+    monkeypatch.setattr(busiest, "_MOST", 12 * 1000)
+    problem = untuned(9, 60_000, 0.7).problem()
+    sites = None if per_site is None else Sites(np.arange(12) % 5, per_site)
+    tabulated = []
+    made = Placing._tabulated
+
+    def recorded(self):
+        tabulated.append(made(self))
+        return tabulated[-1]
+
+    monkeypatch.setattr(Placing, "_tabulated", recorded)
+    *_, figures, read, stored = streamed(problem, sites)
+    monkeypatch.setattr(placing, "_MOST_TABLE_BYTES", 0)
+    *_, expected, read_each, stored_each = streamed(problem, sites)
+    assert tabulated[0] is not None and tabulated[1] is None
+    np.testing.assert_array_equal(read, read_each)
+    np.testing.assert_array_equal(stored, stored_each)
+    for name in ("objective", "latency", "latency_shared_z", "cost", "load", "node_cost", "bytes_stored"):
+        np.testing.assert_allclose(getattr(figures, name), getattr(expected, name), rtol=1e-11)
 
 
 def test_the_bound_is_that_of_the_whole_table():
