@@ -84,13 +84,13 @@ def write_tables(paths: dict[str, Path], files: int, nodes: int, seed: int) -> N
     widths, amounts = np.array(list(traffic), float), np.array(list(traffic.values()))
     scale = LOAD / least_largest_load(moments[0] / CHUNK_BYTES, widths, amounts)
     schema = pa.schema(
-        {"file_id": pa.int64(), "bytes": pa.float64(), "k": pa.int32(), "rate_per_s": pa.float64()}
+        {"file_id": pa.int64(), "bytes": pa.float64(), "k": pa.int64(), "rate_per_s": pa.float64()}
     )
     with pq.ParquetWriter(paths["files"], schema) as writer:
         first = 0
         for k, rate in _drawn(files, seed):
             ids = np.arange(first, first + len(k))
-            piece = [ids, k * CHUNK_BYTES, k.astype(np.int32), rate * scale]
+            piece = [ids, k * CHUNK_BYTES, k, rate * scale]
             writer.write_table(pa.table(piece, schema))
             first += len(k)
 
