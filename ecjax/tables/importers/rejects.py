@@ -4,12 +4,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from ecjax.errors import UserError
 from ecjax.units import count_text
 
 OTHER_KINDS = "lines of other kinds"
 SAMPLED = 100  # lines of each reason that are named
 _WORDS = 6
+_TIMED = 1 << 16  # durations that a median is of
 
 
 class Rejected(NamedTuple):
@@ -34,6 +37,8 @@ class Tally:
         unsuccessful: lines whose status says that the request failed.
         dropped: accesses whose duration is left out, since the log has no column for it.
         untimed: accesses without a duration, of a log that has durations.
+        timed: accesses by the word of their lines that durations were read of, where it is not plain.
+        durations: the first of these durations (s), by word.
     """
 
     most: float
@@ -44,6 +49,8 @@ class Tally:
     unsuccessful: int = 0
     dropped: int = 0
     untimed: int = 0
+    timed: Counter[str] = field(default_factory=Counter)
+    durations: dict[str, np.ndarray] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Forget an earlier pass."""
@@ -51,11 +58,20 @@ class Tally:
         self.reasons.clear()
         self.samples.clear()
         self.others.clear()
+        self.timed.clear()
+        self.durations.clear()
 
     @property
     def rejected(self) -> int:
         """Malformed lines."""
         return sum(self.reasons.values())
+
+    def add_durations(self, word: str, seconds: np.ndarray) -> None:
+        """Note durations (s; NaN: none) that were read of such a word of their lines."""
+        self.timed[word] += len(seconds)
+        known = self.durations.get(word, seconds[:0])
+        more = seconds[np.isfinite(seconds)][: _TIMED - len(known)]
+        self.durations[word] = np.concatenate([known, more]) if more.size else known
 
     def join(self, again: "Tally") -> None:
         """Add what was found among the lines of other kinds, when all lines were read again for another kind."""
@@ -115,4 +131,7 @@ class Tally:
                 f"{count_text(self.untimed, 'access has', 'accesses have')} no duration: sojourn times, and how many "
                 "are in the system, are of the others."
             )
+        for word, count in self.timed.most_common():
+            median = f": median {np.median(self.durations[word]):.3g} s" if self.durations[word].size else ""
+            sentences.append(f"{count_text(count, 'duration is', 'durations are')} {word}{median}.")
         return sentences

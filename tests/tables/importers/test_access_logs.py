@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -821,3 +822,291 @@ def test_names_of_columns_may_be_in_another_encoding(tmp_path):
     path.write_bytes("\n".join(lines).encode("latin-1"))
     trace = open_trace(path)
     assert len(rows(trace)) == 2 and not trace.tally.rejected
+
+
+def web_lines(targets, ending, method="GET"):
+    """Lines of a web server, two seconds apart, with something after the user agent."""
+    return [
+        f'192.0.2.3 - - [02/Nov/2026:09:00:{2 * place:02} +0000] "{method} {target} HTTP/1.1" 200 1000 "-" "curl/8"'
+        f"{ending}"
+        for place, target in enumerate(targets)
+    ]
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_paths_with_numbers_of_a_web_server_are_not_those_of_swift(tmp_path, folder):
+    """Dates in paths look like a disk and a partition; only Swift writes no protocol behind them."""
+    names = [f"b/2024/{day}/a.parquet" for day in range(10, 13)]
+    write_log(tmp_path / "access.log", web_lines([f"/{name}" for name in names], " 0.010"))
+    trace = open_trace(tmp_path if folder else tmp_path / "access.log", keep_ids=True, max_rejects=0)
+    found = rows(trace)
+    assert trace.format == "nginx" and found["file_id"].tolist() == names
+    np.testing.assert_allclose(found["finish_s"] - found["arrival_s"], 0.010, atol=1e-9)
+
+
+REQUEST = "/b/a"
+INGRESS = "[default-minio-9000] [] 10.0.0.7:9000 65536 0.034 200 f2a0"
+
+
+@pytest.mark.parametrize(
+    ("ending", "duration", "at_end", "words"),
+    [
+        (f" 180 0.035 {INGRESS}", 0.035, True, "a later number after the user agent, in seconds: median 0.035 s"),
+        (' 17 "minio@docker" "http://10.0.0.7:9000" 35ms', 0.035, False, "the last word, in milliseconds: median"),
+        (' 17 "-" "-" 0ms', 0.0, False, "the last word"),
+        (" 250 65700", None, None, "unknown, as two whole numbers after the user agent count bytes."),
+        (" 250 65700 2500", 0.0025, False, "a later whole number after the user agent, in microseconds: median"),
+        (" 0 35123", 0.035123, False, "a later whole number after the user agent, in microseconds"),
+        (" 35123 0", 0.035123, False, "the whole number after the user agent, in microseconds: median 0.0351 s"),
+        (' 2500 "198.51.100.7"', 0.0025, False, "the whole number after the user agent, in microseconds"),
+        (' "2.75"', None, None, None),
+        (' "-"', None, None, None),
+        (' "2.75" 0.035', 0.035, True, None),
+        (' "198.51.100.7, 10.0.0.9" 0.035', 0.035, True, None),
+        (' "198.51.100.7" 180 0.035', 0.035, True, "a later number"),
+    ],
+    ids=[
+        "ingress-nginx",
+        "Traefik",
+        "Traefik at once",
+        "Apache %I %O",
+        "Apache %I %O %D",
+        "Apache %T %D",
+        "Apache %D %T",
+        "Apache %D forwarded",
+        "nginx gzip_ratio",
+        "nginx gzip_ratio of none",
+        "nginx gzip_ratio request_time",
+        "nginx forwarded",
+        "nginx forwarded request_length",
+    ],
+)
+def test_which_number_of_a_line_is_its_duration(tmp_path, ending, duration, at_end, words):
+    """As the documents of the servers have it: nginx writes when a request ended, Apache and Traefik when it began."""
+    write_log(tmp_path / "access.log", [*web_lines([REQUEST], " 0.035"), *web_lines([REQUEST] * 3, ending)[1:]])
+    found = rows(trace := open_trace(tmp_path / "access.log", max_rejects=0))
+    took = (found["finish_s"] - found["arrival_s"]).to_numpy()
+    assert took[0] == pytest.approx(0.035)
+    if duration is None:
+        assert np.isnan(took[1:]).all()
+    else:
+        np.testing.assert_allclose(took[1:], duration, atol=1e-9)
+        # the first one ended at 0 s
+        begins = np.array([2, 4]) - (duration if at_end else 0) + 0.035
+        np.testing.assert_allclose(found["arrival_s"].to_numpy()[1:], begins, atol=1e-9)
+    said = [sentence for sentence in trace.tally.notices() if " durations are " in sentence]
+    assert [words in sentence for sentence in said] == [True] * (words is not None)
+    notices = trace.tally.notices()
+    assert len(rows(trace)) == 3 and trace.tally.notices() == notices  # begun anew
+
+
+def test_medians_of_durations_are_those_of_all_that_are_kept(tmp_path):
+    ends = [f" {micros}" for micros in (1000, 2000, 9000)]
+    lines = [line for end in ends for line in web_lines([REQUEST], end)]
+    write_log(tmp_path / "access.log", lines)
+    trace = open_trace(tmp_path / "access.log")
+    rows(trace)
+    assert trace.tally.notices() == [
+        "3 durations are the whole number after the user agent, in microseconds: median 0.002 s."
+    ]
+
+
+def test_posts_to_swift_write_no_bytes(tmp_path):
+    """They change metadata."""
+    accesses = [each._replace(write=False) for each in DAY[:6]]
+    for name in ("swift_proxy", "swift_object"):
+        file, lines = LOGS[name]
+        changed = list(lines(accesses))
+        changed[0] = changed[0].replace("GET ", "POST ").replace(" 200 ", " 202 ")
+        write_log(tmp_path / file, changed)
+        trace = open_trace(tmp_path / file, max_rejects=0)
+        assert len(rows(trace)) == len(changed) - 1 and trace.tally.others == {"POST": 1}
+
+
+def test_container_servers_hold_no_chunks(tmp_path):
+    """All daemons of a machine in one file: an object server tells a container server what it wrote."""
+    line = next(sample_logs.swift_object([DAY[0]._replace(write=True)]))
+    told = line.replace(" object-server: ", " container-server: ").replace('"-" "tx', '"PUT http://x" "tx')
+    others = [
+        told.replace('"proxy-server 21"', f'"{agent} 4242"')
+        for agent in ("object-server", "object-updater", "container-reconciler")
+    ]
+    listing = re.sub(r'"PUT (/\w+/\d+/AUTH_test/\w+)[^"]*"', r'"GET \1"', told)
+    account = re.sub(r'"PUT (/\w+/\d+/AUTH_test)[^"]*"', r'"PUT \1/c"', others[0])
+    account = account.replace("object-server 4242", "container-server 4242")
+    write_log(tmp_path / "node.log", [line, *others, listing, account])
+    trace = open_trace(tmp_path / "node.log", keep_ids=True, max_rejects=0)
+    assert len(rows(trace)) == 1 and trace.format == "swift_object"
+    assert trace.tally.others == {"object-...": 2, "container-...": 2, "without an object": 1}
+
+
+def test_large_objects_of_swift_are_read_once(tmp_path):
+    """The proxy logs what a user asked for, and each segment that it read for that; uploads by forms are users' own."""
+    user, *segments = sample_logs.swift_proxy([each._replace(write=False) for each in DAY[:4]])
+    form = next(sample_logs.swift_proxy([DAY[4]._replace(write=True)]))
+    sources = dict(zip(segments, ("SLO", "DLO", "SLO"), strict=True)) | {form: "FP"}
+    pattern = r"( [\d.]+) - - ([\d.]+ [\d.]+ 0)$"
+    lines = [user, *(re.sub(pattern, rf"\1 {source} - \2", line) for line, source in sources.items())]
+    assert sum(" SLO - " in line for line in lines) == 2
+    write_log(tmp_path / "proxy.log", lines)
+    trace = open_trace(tmp_path / "proxy.log", keep_ids=True, max_rejects=0)
+    assert rows(trace)["op"].tolist() == ["read", "write"]
+    assert trace.tally.others == {"SLO...": 2, "DLO...": 1}
+
+
+def proxy_line(path, second=0, txn=0):
+    """A line of Swift's proxy, which percent-encodes what it logs: a path that is encoded already, and its query."""
+    return (
+        f"Nov 02 09:00:{second:02} proxy1 proxy-server: 192.0.2.3 192.0.2.9 02/Nov/2026/09/00/{second:02} GET "
+        f"{quote(path, safe='/:')} HTTP/1.0 200 - client/1.0 - - 500 - tx{txn:021d}-0 - 0.5000 - - "
+        f"1793610000.{second:02}0000000 1793610001.000000000 0"
+    )
+
+
+def test_paths_of_s3_at_a_proxy_of_swift(tmp_path):
+    """Buckets tell files apart as accounts and containers do; tokens, listings and metadata are no objects."""
+    paths = ["/bucket1/a/b/c.jpg", "/bucket2/a/b/c.jpg", "/v1/AUTH_test/c/d%20e%3F.jpg", "/v1.0/AUTH_test/c/d"]
+    others = ["/auth/v1.0", "/v1/AUTH_test/c", "/bucket1", "/info", "/bucket1?list-type=2&prefix=a", "/bucket1/a?acl"]
+    write_log(tmp_path / "proxy.log", [proxy_line(path, n) for n, path in enumerate([*paths, *others])])
+    trace = open_trace(tmp_path / "proxy.log", keep_ids=True, max_rejects=0)
+    names = ["bucket1/a/b/c.jpg", "bucket2/a/b/c.jpg", "AUTH_test/c/d e?.jpg", "AUTH_test/c/d"]
+    assert rows(trace)["file_id"].tolist() == names
+    assert trace.tally.others == {"without an object": 4, "of listings and subresources": 2}
+
+
+def test_names_that_swift_encodes_twice_are_joined(tmp_path):
+    """The proxy's path has one percent-encoding more than that of object servers."""
+    key = "50% off & more?.jpg"
+    [server, *_] = sample_logs.swift_object([DAY[0]._replace(write=False, key=key)])
+    bucket = DAY[0].bucket
+    proxy = proxy_line(f"/v1/AUTH_test/{bucket}/{quote(key)}", DAY[0].second % 60)
+    write_log(tmp_path / "all.log", [proxy, server])
+    trace = open_trace(tmp_path / "all.log", keep_ids=True, max_rejects=0)
+    assert rows(trace)["file_id"].tolist() == [f"AUTH_test/{bucket}/{key}"] and not trace.tally.others
+
+
+S3_OTHERS = (
+    "/bucket?list-type=2&prefix=a",
+    "/bucket/?prefix=a&delimiter=%2F&max-keys=5&encoding-type=url",
+    "/bucket?prefix=a",
+    "/bucket/key?tagging",
+    "/bucket?location=",
+    "/bucket/key?acl&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=ab",
+    "/bucket/key?uploadId=X&max-parts=7",
+)
+S3_OBJECTS = (
+    "/bucket/key?versionId=3&response-content-type=text%2Fplain",
+    "/bucket/key?x-id=GetObject",
+    "/bucket/key?partNumber=3",
+    "/shop?location=berlin",
+    "/search?prefix=ab&page=2",
+    "/search/items?prefix=ab",
+    "/a?delete=5",
+    "/a?acl&and=more",
+    "/a?",
+)
+
+
+def test_listings_and_subresources_of_s3_are_no_objects(tmp_path):
+    """Words of S3 in the queries of other web servers do not count."""
+    lines = web_lines([*S3_OTHERS, *S3_OBJECTS], "")
+    posts = ["/bucket?delete", "/bucket/key?uploads", "/bucket/key?uploadId=X", "/bucket/key?select&select-type=2"]
+    lines += web_lines(posts, "", "POST") + web_lines(["/bucket/key?partNumber=3&uploadId=X"], "", "PUT")
+    write_log(tmp_path / "access.log", lines)
+    trace = open_trace(tmp_path / "access.log", keep_ids=True, max_rejects=0)
+    found = rows(trace)
+    names = [target[1:].partition("?")[0] for target in S3_OBJECTS]
+    assert sorted(found.loc[found["op"] == "read", "file_id"]) == sorted(names)
+    assert found.loc[found["op"] == "write", "file_id"].tolist() == ["bucket/key"]
+    assert trace.tally.others == {"of listings and subresources": len(S3_OTHERS) + len(posts)}
+
+
+def test_queries_that_stand_apart_from_paths(tmp_path):
+    """CloudFront has them in a column of their own, and nginx in $args beside $uri."""
+    accesses = [each._replace(write=False) for each in DAY[:3]]
+    comment, fields, *lines = sample_logs.cloudfront(accesses)
+    cells = lines[1].split("\t")
+    assert cells[11] == "-" and cells[18] == f"{accesses[1].duration_ms / 1000:.3f}"
+    cells[11] = "tagging"
+    write_log(tmp_path / "log.tsv", [comment, fields, lines[0], "\t".join(cells), lines[2]])
+    trace = open_trace(tmp_path / "log.tsv", keep_ids=True, max_rejects=0)
+    assert len(rows(trace)) == 2 and trace.tally.others == {"of listings and subresources": 1}
+    lines = [line.replace('"request_uri"', '"args": "", "uri"') for line in sample_logs.nginx_json(accesses)]
+    lines[1] = lines[1].replace('"args": ""', '"args": "list-type=2"')
+    write_log(tmp_path / "log.jsonl", lines)
+    trace = open_trace(tmp_path / "log.jsonl", keep_ids=True, max_rejects=0)
+    assert len(rows(trace)) == 2 and trace.tally.others == {"of listings and subresources": 1}
+
+
+@pytest.mark.parametrize("name", ["s3", "s3_json"])
+def test_bytes_of_copies_and_of_reads_that_were_given_up(tmp_path, name):
+    """A copy reads the whole object and sends nothing; a read that sent nothing ("-") read nothing."""
+    file, lines = LOGS[name]
+    changed = list(lines([DAY[0]._replace(write=False, size=1000)] * 4))
+    for place, operation in ((1, "REST.COPY.OBJECT_GET"), (2, "REST.COPY.PART_GET"), (3, "REST.GET.OBJECT")):
+        changed[place] = changed[place].replace("REST.GET.OBJECT", operation)
+        sent = ('"bytes_sent": "1000"', '"bytes_sent": "-"') if name == "s3_json" else (" 200 - 1000 ", " 200 - - ")
+        assert sent[0] in changed[place]
+        changed[place] = changed[place].replace(*sent)
+    write_log(tmp_path / file, changed)
+    found = rows(trace := open_trace(tmp_path / file, max_rejects=0))
+    assert found["bytes"].tolist() == [1000, 1000, 0] and trace.tally.others == {"REST.COPY.PART_GET": 1}
+
+
+def test_copies_within_a_gateway_write_the_whole_object(tmp_path):
+    """Ceph receives no bytes of them, which is 0 and not an empty field."""
+    line = next(sample_logs.rgw([DAY[0]._replace(write=True, size=1000)]))
+    copy = line.replace("put_obj", "copy_obj").replace('"bytes_received": 1000', '"bytes_received": 0')
+    assert copy.count("1000") == 1
+    write_log(tmp_path / "ops.log", [line, copy])
+    assert rows(open_trace(tmp_path / "ops.log", max_rejects=0))["bytes"].tolist() == [1000, 1000]
+
+
+@pytest.mark.parametrize("name", ["s3", "rgw", "minio"])
+def test_keys_that_begin_with_a_slash_are_others(tmp_path, name):
+    file, lines = LOGS[name]
+    keys = ("a", "/a", "a/")
+    write_log(tmp_path / file, lines([DAY[0]._replace(write=False, key=key) for key in keys]))
+    found = rows(open_trace(tmp_path / file, keep_ids=True, max_rejects=0))
+    assert found["file_id"].tolist() == [f"{DAY[0].bucket}/{key}" for key in keys]
+
+
+def test_one_path_of_several_hosts(tmp_path):
+    """Apache's %v:%p before the line, the host of a proxy's request, and none where an address or a user is."""
+    [line] = web_lines(["/a/b"], "")
+    lines = [
+        line,
+        f"one.example:443 {line}",
+        f"one.example:80 {line}",
+        f"two.example:443 {line}",
+        f"192.0.2.9:51234 {line}",
+        f"[2001:db8::1] {line}",
+        f"nginx: {line}",
+        line.replace("192.0.2.3 - - ", "192.0.2.3:5000 - frank smith "),
+        line.replace("GET /a/b", "GET http://three.example/a/b"),
+        line.replace("GET /a/b", "GET http://three.example"),
+        line.replace("GET /a/b", "GET /http://cdn.example/a/b"),
+    ]
+    write_log(tmp_path / "access.log", lines)
+    trace = open_trace(tmp_path / "access.log", keep_ids=True, max_rejects=0)
+    names = ["a/b", "one.example/a/b", "one.example/a/b", "two.example/a/b", *["a/b"] * 4]
+    assert rows(trace)["file_id"].tolist() == [*names, "three.example/a/b", "http://cdn.example/a/b"]
+    assert trace.tally.others == {"without an object": 1}
+
+
+def test_distributions_of_cloudfront_are_told_apart(tmp_path):
+    comment, fields, line = sample_logs.cloudfront([DAY[0]._replace(write=False)])
+    write_log(tmp_path / "log.tsv", [comment, fields, line, line.replace("\td.example\t", "\te.example\t", 1)])
+    found = rows(open_trace(tmp_path / "log.tsv", keep_ids=True, max_rejects=0))
+    assert found["file_id"].tolist() == [f"{host}.example/{DAY[0].bucket}/{DAY[0].key}" for host in "de"]
+
+
+def test_columns_of_cloudfront_in_another_order_are_refused(tmp_path):
+    """Since 2024 users may choose them; they were read by their places, whatever the file says."""
+    comment, fields, *lines = sample_logs.cloudfront(DAY[:3])
+    swapped = fields.replace("sc-bytes c-ip", "c-ip sc-bytes")
+    assert swapped != fields
+    write_log(tmp_path / "log.tsv", [comment, swapped, *lines])
+    message = "log.tsv: found #Fields with c-ip in place 4; allowed with format=cloudfront: sc-bytes, in the documented"
+    with pytest.raises(UserError, match=message):
+        open_trace(tmp_path / "log.tsv")

@@ -29,8 +29,11 @@ from ecjax.tables.importers.access_logs.profile import (
 from ecjax.tables.importers.access_logs.stores import BRACKETED, GET, MONTHS, NO_NODES, PACE, PUT, SECONDS
 from ecjax.tables.importers.trace import RATES, SOJOURN
 
+# a POST changes what is said of an object, and not its bytes
+_PUT = frozenset({"PUT"})
+
 _PROXY_LINE = Text(
-    positions={OPERATION: 1, KEY: 2, STATUS: 4, RECEIVED: 8, SENT: 9, DURATION: 13, TIME: 16},
+    positions={OPERATION: 1, KEY: 2, STATUS: 4, RECEIVED: 8, SENT: 9, DURATION: 13, KIND: 14, TIME: 16},
     first_lines=rf".*\s\d\d/(?:{MONTHS})/\d{{4}}/\d\d/\d\d/\d\d [A-Z]+ /",
     anchor=Anchor.SWIFT_DATE,
     mixed=True,
@@ -41,16 +44,28 @@ SWIFT_PROXY = Profile(
     shape=_PROXY_LINE,
     clock=Clock(EPOCH),
     reads=GET,
-    writes=PUT,
-    loses=(NO_NODES, PACE, "Sizes of objects are those that were sent: ranges count as such."),
-    skipped_parts=1,
+    writes=_PUT,
+    loses=(
+        NO_NODES,
+        PACE,
+        "Sizes of objects are those that were sent: ranges count as such.",
+        "A large object is read once, as a whole: reads of its segments (source SLO or DLO) are left out.",
+        "Requests through s3api name a bucket and a key, without an account; listings and subresources are left out.",
+    ),
+    foreign=("SLO", "DLO"),
+    versioned=True,
+    quoted=True,
     needed_parts=3,
     paths=True,
 )
 
 # what object servers' lines are joined with: the same lines, with their transaction
 SWIFT_REQUESTS = replace(
-    SWIFT_PROXY, shape=replace(_PROXY_LINE, positions={**_PROXY_LINE.positions, REQUEST_ID: 11}), node=WHOLE
+    SWIFT_PROXY,
+    shape=replace(_PROXY_LINE, positions={**_PROXY_LINE.positions, REQUEST_ID: 11}),
+    node=WHOLE,
+    # object servers read the segments
+    foreign=(),
 )
 
 SWIFT_OBJECT = Profile(
@@ -58,21 +73,24 @@ SWIFT_OBJECT = Profile(
     title="OpenStack Swift object server",
     shape=Text(
         positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, REQUEST_ID: 5, KIND: 6, DURATION: 7, NODE: -5},
-        first_lines=rf'.*\s{BRACKETED} "[A-Z]+ /[^/ ]+/\d+/[^"]*" \d{{3}} ',
+        # without the protocol that web servers write after a path
+        first_lines=rf'.*\s{BRACKETED} "[A-Z]+ /[^/ "]+/\d+/[^" ]*" \d{{3}} (?:\d+|-) "[^"]*" "[^"]*" "[^"]*" \d+\.\d',
         anchor=Anchor.BRACKET,
         mixed=True,
     ),
     clock=Clock(CLF_TIME, at_end=True),
     reads=GET,
-    writes=PUT,
+    writes=_PUT,
     loses=(
         SECONDS,
         "Sizes of writes are not in the log.",
         "Without the lines of the proxies, arrivals are as coarse as the clock.",
         "A node is a disk of the machine that the line begins with.",
-        "Reads of the daemons that repair, replicate and audit are left out.",
+        "Requests of daemons that repair, replicate and audit, and those to container servers, are left out.",
+        "Requests through s3api are not joined with the lines of the proxies, which name no account.",
     ),
-    foreign="obj-",
+    # those of object servers, for one, tell container servers of an object
+    foreign=("obj-", "object-", "container-", "account-"),
     write_bytes=(),
     skipped_parts=2,
     needed_parts=3,
@@ -106,6 +124,7 @@ HDFS = Profile(
         "A request is what one client reads of one group without a pause of a second.",
         "Durations include the pace of the client.",
         "Reads are logged at DEBUG only.",
+        "Times are local ones, without a zone: where clocks go back in autumn, two hours are laid upon one another.",
     ),
     provides=frozenset({RATES, SOJOURN}),
     duration_s=1e-9,

@@ -10,7 +10,8 @@ _LOG = {
     "`aws s3 sync s3://LOGS/prefix logs/`. Thousands of small files are fine; they need not be in order.",
     "s3_json": "Any export of server access logs to JSON lines that keeps AWS's names of the columns.",
     "nginx": "nginx: add `$request_time` after the user agent in `log_format`; Apache: add `%D` to `LogFormat`. "
-    "Without it only rates are known. Logs of several machines go in one folder.",
+    "Without it only rates are known. ingress-nginx and Traefik (common format) have it as they come; of lines "
+    "that have other numbers before it, a notice says which one was read. Logs of several machines go in one folder.",
     "nginx_json": "A `log_format` with `escape=json` that has the variables by their names: time_iso8601, "
     "request_method, request_uri, status, body_bytes_sent, content_length, request_time.",
     "cloudfront": "Switch on standard logging of the distribution, and copy the files from its bucket.",

@@ -213,6 +213,7 @@ class AccessLogImporter:
         shape = profile.shape
         if not isinstance(shape, Text) or not lines:
             return LineReader(profile, salt)
+        _check_order(file, lines, profile.name, shape)
         header = header_of(lines, shape)
         first = header or ("", *_opening(lines))[-1]
         if not header and (not shape.positions or (shape.header and not _any_fits(lines, shape))):
@@ -239,6 +240,20 @@ class AccessLogImporter:
             f"{source.path}: found no access that reads or writes an object among {tally.lines:,} lines; allowed: at "
             "least one"
         )
+
+
+def _check_order(file: Path, lines: tuple[str, ...], format_name: str, shape: Text) -> None:
+    """Refuse a file whose own names of its columns are in another order than that in which they are read."""
+    if not shape.comment:
+        return
+    for line in _opening(lines):
+        names = line.removeprefix("#Fields:").split() if line.startswith("#Fields:") else []
+        for place, name in shape.comment.items():
+            if place < len(names) and names[place].lower() != name.lower():
+                raise UserError(
+                    f"{file}: found #Fields with {names[place]} in place {place + 1}; allowed with "
+                    f"format={format_name}: {name}, in the documented order"
+                )
 
 
 def _any_fits(lines: tuple[str, ...], shape: Text) -> bool:

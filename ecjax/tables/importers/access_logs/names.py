@@ -6,7 +6,8 @@ import pyarrow as pa
 from ecjax.machine_code import njit
 from ecjax.tables.importers.text import as_text
 
-_SLASH, _QUERY, _PERCENT, _SPACE, _ESCAPE = 47, 63, 37, 32, 92
+_SLASH, _QUERY, _PERCENT, _SPACE, _ESCAPE, _COLON, _BRACKET = 47, 63, 37, 32, 92, 58, 91
+_V, _ZERO, _ONE, _POINT = 118, 48, 49, 46
 _X = 120
 # Apache writes control characters as C does
 _LETTERS, _CONTROLS = np.frombuffer(b"bnrtv", np.uint8), np.frombuffer(b"\b\n\r\t\v", np.uint8)
@@ -67,29 +68,104 @@ def _unescaped(text, begin, end):
 
 
 @njit()
-def _path_begin(data, begin, end):
-    """Where a path begins: after "https://host" and slashes."""
-    for place in range(begin, min(begin + 12, end - 2)):
-        if data[place] == 58 and data[place + 1] == _SLASH and data[place + 2] == _SLASH:
-            place += 3
-            while place < end and data[place] != _SLASH:
-                place += 1
-            begin = place
-            break
-    while begin < end and data[begin] == _SLASH:
-        begin += 1
-    return begin
+def query_begin(data, begin, end):
+    """Where the query of a path begins, or its end."""
+    for place in range(begin, end):
+        if data[place] == _QUERY:
+            return place
+    return end
 
 
 @njit()
-def object_names(data, buckets, keys, is_path, skipped, needed, escapes, decodings, text, offsets, named):
+def _path_begin(data, begin, end):
+    """The host of "https://host/path", -1 where there is none, and where the path begins, without slashes."""
+    host, host_end = -1, -1
+    if begin < end and data[begin] != _SLASH:
+        for place in range(begin, min(begin + 12, end - 2)):
+            if data[place] == _COLON and data[place + 1] == _SLASH and data[place + 2] == _SLASH:
+                host = host_end = place + 3
+                while host_end < end and data[host_end] != _SLASH:
+                    host_end += 1
+                begin = host_end
+                break
+    while begin < end and data[begin] == _SLASH:
+        begin += 1
+    return host, host_end, begin
+
+
+@njit()
+def _is_version(data, begin, end):
+    """Whether this is the version of Swift's API: v1 or v1.0."""
+    size = end - begin
+    if not (size == 2 or size == 4) or data[begin] != _V or data[begin + 1] != _ONE:
+        return False
+    return size == 2 or (data[begin + 2] == _POINT and data[begin + 3] == _ZERO)
+
+
+@njit()
+def _past_version(data, begin, end):
+    """Where a path of Swift goes on after the version of its API; the same place where it is one of S3.
+
+    Tokens of an authentication of Swift's own (auth/v1.0) are no objects: the end.
+    """
+    slash = begin
+    while slash < end and data[slash] != _SLASH:
+        slash += 1
+    if _is_version(data, begin, slash):
+        return min(slash + 1, end)
+    return end if _is_version(data, slash + 1, end) else begin
+
+
+@njit()
+def unquoted(data, spans, text, moved):
+    """Percent-decode the words at ``spans`` (rows, 2) once, one after another in ``text``: (rows, 2) in ``moved``."""
+    place = 0
+    for row in range(spans.shape[0]):
+        begin, end = spans[row, 0], spans[row, 1]
+        moved[row, 0], moved[row, 1] = -1, -1
+        if begin < 0:
+            continue
+        for letter in range(begin, end):
+            text[place + letter - begin] = data[letter]
+        moved[row, 0], moved[row, 1] = place, _decoded(text, place, place + end - begin)
+        place = moved[row, 1]
+
+
+@njit()
+def host_names(data, words, hosts):
+    """The names of virtual hosts in words like "example.org:443", (rows, 2); -1 where a word is something else.
+
+    An address alone may be that of a client; one in brackets is.
+    """
+    for row in range(words.shape[0]):
+        begin, end = words[row, 0], words[row, 1]
+        hosts[row, 0], hosts[row, 1] = -1, -1
+        colon, letters, ports = -1, 0, 0
+        for place in range(max(begin, 0), end):
+            byte = data[place]
+            if byte == _COLON:
+                ports += 1
+                colon = place
+            elif colon < 0:
+                letters += 97 <= (byte | 32) <= 122
+            elif not 48 <= byte <= 57:
+                ports = 2
+        if ports == 1 and letters > 0 and colon + 1 < end and not (begin > 0 and data[begin - 1] == _BRACKET):
+            hosts[row, 0], hosts[row, 1] = begin, colon
+
+
+@njit()
+def object_names(
+    data, buckets, keys, is_path, versioned, skipped, needed, escapes, decodings, text, offsets, named
+):
     """Write the names of objects one after another.
 
     Args:
         data: (bytes,) uint8.
-        buckets: (rows, 2), or (0, 2) where there are none.
+        buckets: (rows, 2), what names begin with, as a host may be; or (0, 2) where there are none.
         keys: (rows, 2).
-        is_path: whether keys are targets of requests, which may have a query and a host.
+        is_path: whether keys are targets of requests, which may have a query and a host: that counts as their bucket.
+        versioned: whether they may begin with the version of Swift's API, and need a part less where they do not.
         skipped: parts at the beginning that are left away.
         needed: parts that there are to be at least.
         escapes: whether backslashes escape letters, after percent-encoding.
@@ -104,26 +180,31 @@ def object_names(data, buckets, keys, is_path, skipped, needed, escapes, decodin
         begin, end = keys[row, 0], keys[row, 1]
         first = place
         named[row] = False
+        prefix, prefix_end = -1, -1
+        if buckets.shape[0]:
+            prefix, prefix_end = buckets[row, 0], buckets[row, 1]
+        required = needed
         if is_path and begin >= 0:
-            for letter in range(begin, end):
-                if data[letter] == _QUERY:
-                    end = letter
-                    break
-            begin = _path_begin(data, begin, end)
+            end = query_begin(data, begin, end)
+            host, host_end, begin = _path_begin(data, begin, end)
+            if host >= 0:
+                prefix, prefix_end = host, host_end
+            if versioned:
+                past = _past_version(data, begin, end)
+                required -= past == begin
+                begin = past
             for _ in range(skipped):
                 while begin < end and data[begin] != _SLASH:
                     begin += 1
                 begin += 1
         empty = begin < 0 or begin >= end or (end - begin == 1 and data[begin] == 45)
         if not empty:
-            if buckets.shape[0] and buckets[row, 0] >= 0:
-                for letter in range(buckets[row, 0], buckets[row, 1]):
+            if prefix >= 0:
+                for letter in range(prefix, prefix_end):
                     text[place] = data[letter]
                     place += 1
                 text[place] = _SLASH
                 place += 1
-                if data[begin] == _SLASH:
-                    begin += 1
             key = place
             for letter in range(begin, end):
                 text[place] = data[letter]
@@ -135,7 +216,7 @@ def object_names(data, buckets, keys, is_path, skipped, needed, escapes, decodin
             parts = 1
             for letter in range(key, place - 1):
                 parts += text[letter] == _SLASH
-            named[row] = parts >= needed and place > key
+            named[row] = parts >= required and place > key
         if not named[row]:
             place = first
         offsets[row + 1] = place

@@ -19,7 +19,9 @@ SENT, RECEIVED, SIZE, DURATION, NODE, REQUEST_ID = (
 OFFSET, RANGE_BEGIN, RANGE_END, SERVICE_BEGIN = "offset", "range_begin", "range_end", "service_begin"
 ERROR = "error"
 KIND = "kind"
-LATER_DURATION = "later_duration"  # where DURATION is none
+HOST, HOST_PORT, QUERY = "host", "host_port", "query"
+# what follows DURATION, where a server writes other numbers before it
+SECOND, THIRD, FOURTH = "second_number", "third_number", "fourth_number"
 WHOLE = "*"  # no node
 LINE = -100  # a position: where the line begins
 
@@ -70,6 +72,7 @@ class Text:
         mixed: whether lines without an anchor are of other programs, rather than malformed.
         escapes: whether backslashes escape letters within quotation marks, as in a web server's log.
         header: names of the column of each role, for files that begin with a line of names.
+        comment: what a comment "#Fields: ..." calls the columns at these positions; files of another order are refused.
     """
 
     positions: Mapping[str, int]
@@ -80,6 +83,7 @@ class Text:
     mixed: bool = False
     escapes: bool = False
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    comment: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,17 @@ class Profile:
         shape: how its lines are built.
         clock: of the role TIME.
         reads, writes: words of the role OPERATION (or methods, of REQUEST); other operations are left out.
+        whole: those of them that move whole objects within the store, of which it sends or receives nothing.
         operations: regular expression of all words that such a log has as OPERATION, others being malformed; "": any.
         loses: what such a log does not tell, sentences.
         provides: of "rates", "sojourn", "service" and "placement".
-        duration_s: unit of a duration without one of its own (s); None: microseconds if it is whole, else seconds.
+        duration_s: unit of a duration without one of its own (s); None: as ``durations.duration_words`` tells.
         read_bytes, write_bytes: roles that say how much was asked for, the first that has a number counts.
         paths: whether names are targets of requests: paths, perhaps with a query and a host.
         skipped_parts: parts at the beginning of a path that are not of the object's name.
+        versioned: whether paths begin with the version of Swift's API, which is not of the name either; others are
+            those of S3, which have one part (the account) less.
+        quoted: whether targets are percent-encoded once more, with their queries.
         needed_parts: parts that a path has then at least; others are no objects.
         decodings: how many times names are percent-encoded.
         secret: whether names are those of users, to be hashed unless they may stay.
@@ -122,7 +130,7 @@ class Profile:
             as a node of its own.
         block_groups: whether names are HDFS blocks, of which sixteen with numbers below 0 are a file.
         optional: roles that a line may lack.
-        foreign: how the role KIND begins in requests that are no reads or writes of users; "": none are.
+        foreign: how the role KIND begins in requests that are no reads or writes of users.
         node: the node of all lines, where they do not name it; ``WHOLE``: lines are whole requests, to be joined with
             those of nodes.
         pause_ns: after which what is done with the same id, or without ids, to the same object is another request;
@@ -137,6 +145,7 @@ class Profile:
     clock: Clock
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
     operations: str = ""
     loses: tuple[str, ...] = ()
     provides: frozenset[str] = frozenset({RATES, SOJOURN})
@@ -145,6 +154,8 @@ class Profile:
     write_bytes: tuple[str, ...] = (RECEIVED, SIZE)
     paths: bool = False
     skipped_parts: int = 0
+    versioned: bool = False
+    quoted: bool = False
     needed_parts: int = 1
     decodings: int = 1
     secret: bool = True
@@ -154,7 +165,7 @@ class Profile:
     drives: bool = False
     block_groups: bool = False
     optional: frozenset[str] = frozenset()
-    foreign: str = ""
+    foreign: tuple[str, ...] = ()
     node: str = ""
     pause_ns: int | None = None
     tasks: bool = False

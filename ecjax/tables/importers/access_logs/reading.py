@@ -8,38 +8,52 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.tables.importers.access_logs.durations import (
+    SECONDS,
+    SECONDS_LATER,
+    WORDS,
+    duration_words,
+)
 from ecjax.tables.importers.access_logs.fields import Fields, Wrong, header_lines, unescaped
 from ecjax.tables.importers.access_logs.json_fields import hash_paths, json_fields
 from ecjax.tables.importers.access_logs.lines import Block
 from ecjax.tables.importers.access_logs.names import (
     block_groups,
     drive_words,
+    host_names,
     object_names,
     siphash,
     strings,
+    unquoted,
     words,
 )
 from ecjax.tables.importers.access_logs.profile import (
     BUCKET,
     DURATION,
     ERROR,
+    FOURTH,
     KEY,
     KIND,
-    LATER_DURATION,
+    HOST,
+    HOST_PORT,
     NODE,
     OFFSET,
     OPERATION,
+    QUERY,
     RANGE_BEGIN,
     RANGE_END,
     REQUEST,
     REQUEST_ID,
+    SECOND,
     SERVICE_BEGIN,
     SIZE,
     STATUS,
+    THIRD,
     Json,
     Profile,
     Text,
 )
+from ecjax.tables.importers.access_logs.queries import subresources
 from ecjax.tables.importers.access_logs.text_fields import (
     FINE,
     NO_ANCHOR,
@@ -55,6 +69,7 @@ from ecjax.tables.schemas import MOST_NUMBER
 
 _WORD = re.compile(r"[A-Za-z][\w.:\-]*")
 _READ, _WRITE, _OTHER, _NO_WORD = 0, 1, 2, 3
+_WHOLE = 4  # added to the first two: the whole object, within the store
 _NOT_READ = {
     NO_ANCHOR: "no line of this format",
     NOT_CLOSED: "cut within quotation marks, brackets or an object",
@@ -63,6 +78,8 @@ _NOT_READ = {
 # of a request, three years: the nanoseconds between the times of a log fit in 64 bits then
 _LONGEST_S = 1e8
 _NO_OBJECT_WORD = "without an object"
+_SUBRESOURCE_WORD = "of listings and subresources"
+_NONE = np.empty((0, 2), np.int64)  # no bucket and no query in any line
 
 
 @dataclass(frozen=True)
@@ -129,15 +146,15 @@ class LineReader:
             failed = wrong.none & ~left_out & (fields.spans[ERROR][:, 1] > fields.spans[ERROR][:, 0])
             tally.unsuccessful += int(failed.sum())
             left_out |= failed
-        if self.profile.foreign:
-            foreign = wrong.none & ~left_out & fields.begin_with(KIND, self.profile.foreign)
+        for word in self.profile.foreign:
+            foreign = wrong.none & ~left_out & fields.begin_with(KIND, word)
             if foreign.any():
-                tally.others[f"{self.profile.foreign.strip()}..."] += int(foreign.sum())
+                tally.others[f"{word.strip()}..."] += int(foreign.sum())
             left_out |= foreign
         kinds, targets = self._operations(fields, wrong, left_out, tally)
         left_out |= wrong.none & (kinds == _OTHER)  # one that is cut stays malformed, whatever it asked for
         rows = np.flatnonzero(wrong.none & ~left_out)
-        batch = self._batch(fields.of(rows), kinds[rows] == _WRITE, targets[rows], wrong, rows, tally)
+        batch = self._batch(fields.of(rows), kinds[rows], targets[rows], wrong, rows, tally)
         wrong.forgive(left_out)
         self._count(block, file, wrong, tally)
         return batch
@@ -163,7 +180,7 @@ class LineReader:
     def _operations(
         self, fields: Fields, wrong: Wrong, left_out: np.ndarray, tally: Tally
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each line reads, writes or neither, and where its object is named."""
+        """Whether each line reads, writes or neither, or moves a whole object, and where its object is named."""
         count = wrong.count
         targets = fields.spans[KEY] if KEY in fields else np.full((count, 2), -1)
         if self.profile.every_read:
@@ -183,10 +200,11 @@ class LineReader:
         return kinds, targets
 
     def _kind(self, word: str) -> int:
+        whole = _WHOLE if word in self.profile.whole else 0
         if word in self.profile.reads:
-            return _READ
+            return _READ + whole
         if word in self.profile.writes:
-            return _WRITE
+            return _WRITE + whole
         if self.profile.operations:
             return _OTHER if re.fullmatch(self.profile.operations, word) else _NO_WORD
         return _OTHER if _WORD.fullmatch(word) or word.isdigit() else _NO_WORD
@@ -194,7 +212,7 @@ class LineReader:
     def _batch(
         self,
         fields: Fields,
-        write: np.ndarray,
+        kinds: np.ndarray,
         targets: np.ndarray,
         wrong: Wrong,
         rows: np.ndarray,
@@ -203,17 +221,20 @@ class LineReader:
         profile, count = self.profile, len(rows)
         ticks, bad = fields.times(profile.clock.kind, profile.clock.unit_ns)
         wrong.add(bad, "time", rows)
-        duration, late = self._durations(fields, wrong, rows)
+        duration, late = self._durations(fields, wrong, rows, tally)
         ticks = ticks - np.round(np.nan_to_num(np.where(late, duration, 0)) * 1e9).astype(np.int64)
-        amounts, object_bytes = self._bytes(fields, write, wrong, rows)
-        drive, buckets = None, fields.spans[BUCKET] if BUCKET in fields else np.empty((0, 2), np.int64)
+        amounts, object_bytes = self._bytes(fields, kinds, wrong, rows)
+        drive, buckets = None, self._buckets(fields)
         if profile.drives:
             drives, buckets, keys = (np.empty((count, 2), np.int64) for _ in range(3))
             drive_words(fields.data, np.ascontiguousarray(targets), drives, buckets, keys)
             drive, targets = words(fields.data, drives), keys
-        ids, named = self._ids(fields, buckets, targets)
+        ids, named, subresource = self._ids(fields, buckets, targets)
         wrong.add((targets[:, 0] < 0) & ~named, "name of an object", rows)
         used = wrong.none[rows]
+        if (used & subresource).any():
+            tally.others[_SUBRESOURCE_WORD] += int((used & subresource).sum())
+            used &= ~subresource
         nameless = used & ~named
         if nameless.any():
             tally.others[_NO_OBJECT_WORD] += int(nameless.sum())
@@ -221,7 +242,7 @@ class LineReader:
         columns = {
             "ticks": ticks,
             "name": ids,
-            "write": write,
+            "write": (kinds & _WRITE) > 0,
             "bytes": amounts,
             "object_bytes": object_bytes,
             "duration_s": duration,
@@ -254,29 +275,41 @@ class LineReader:
             columns["request"] = ids
         return pa.record_batch(columns).filter(pa.array(used))
 
-    def _durations(self, fields: Fields, wrong: Wrong, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _buckets(self, fields: Fields) -> np.ndarray:
+        """Where it is said what names begin with, (rows, 2): buckets or hosts; (0, 2) where no line says."""
+        if HOST_PORT in fields:
+            spans = np.ascontiguousarray(fields.spans[HOST_PORT])
+            hosts = np.empty_like(spans)
+            host_names(fields.data, spans, hosts)
+            return hosts
+        return next((fields.spans[role] for role in (BUCKET, HOST) if role in fields), _NONE)
+
+    def _durations(
+        self, fields: Fields, wrong: Wrong, rows: np.ndarray, tally: Tally
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Durations (s), NaN where there are none, and whether the time of a line is that of its end."""
         profile, late = self.profile, np.full(len(rows), self.profile.clock.at_end)
         if DURATION not in fields:
             return np.full(len(rows), np.nan), late
-        if LATER_DURATION in fields:
-            duration, bad = fields.numbers(DURATION, 1.0)
-            lacks = bad | np.isnan(duration)
-            fields.spans[DURATION] = np.where(
-                lacks[:, None], fields.spans[LATER_DURATION], fields.spans[DURATION]
-            )
+        told = np.zeros(len(rows), np.int8)
+        if SECOND in fields:
+            following = np.stack([fields.spans[role] for role in (DURATION, SECOND, THIRD, FOURTH)], axis=1)
+            fields.spans[DURATION] = np.empty((len(rows), 2), np.int64)
+            duration_words(fields.data, following, fields.spans[DURATION], told)
+            # Apache and Traefik write when a request began
+            late &= (told == SECONDS) | (told == SECONDS_LATER)
         duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
         bad |= duration > _LONGEST_S
         duration[bad] = np.nan
         if DURATION not in profile.optional:
             wrong.add(bad, DURATION, rows)
-        if profile.duration_s is None:
-            # microseconds are Apache's, whose time is that of the beginning
-            late &= duration == fields.numbers(DURATION, 1.0)[0]
+        for word, text in WORDS.items():
+            if (told == word).any():
+                tally.add_durations(text, duration[told == word])
         return duration, late
 
     def _bytes(
-        self, fields: Fields, write: np.ndarray, wrong: Wrong, rows: np.ndarray
+        self, fields: Fields, kinds: np.ndarray, wrong: Wrong, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Bytes asked for, and of the whole object, NaN where that is not known."""
         known = {}
@@ -287,7 +320,8 @@ class LineReader:
                 if role in (RANGE_BEGIN, RANGE_END):
                     known[role][bad] = np.nan  # no range: -1
                     continue
-                needed = role in self.profile.read_bytes and role not in self.profile.optional
+                needed = role in (*self.profile.read_bytes, *self.profile.write_bytes)
+                needed &= role not in self.profile.optional
                 absent = np.equal(*fields.spans[role].T)  # or an empty cell
                 if not self.profile.has_dashes:
                     bad |= np.isnan(known[role]) & ~absent
@@ -302,31 +336,42 @@ class LineReader:
             end = np.fmin(known[RANGE_END], known.get(SIZE, nothing) - 1)
             part = np.maximum(end - known[RANGE_BEGIN] + 1, 0)
             amounts[0] = np.where(np.isnan(part), amounts[0], part)
-        total = np.nan_to_num(np.where(write, amounts[1], amounts[0]))
-        return total, known.get(SIZE, nothing)
+        total = np.where(kinds & _WRITE, amounts[1], amounts[0])
+        sizes = known.get(SIZE, nothing)
+        total = np.where(((kinds & _WHOLE) > 0) & ~np.isnan(sizes), sizes, total)
+        return np.nan_to_num(total), sizes
 
-    def _ids(self, fields: Fields, buckets: np.ndarray, targets: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """Ids of the objects, and where there is one."""
-        named = np.empty(len(targets), bool)
-        if self.profile.block_groups:
+    def _ids(
+        self, fields: Fields, buckets: np.ndarray, targets: np.ndarray
+    ) -> tuple[pa.Array, np.ndarray, np.ndarray]:
+        """Ids of the objects, where there is one, and where a listing or a subresource is meant instead."""
+        profile, data, targets = self.profile, fields.data, np.ascontiguousarray(targets)
+        named, subresource = np.empty(len(targets), bool), np.zeros(len(targets), bool)
+        if profile.block_groups:
             groups = np.empty(len(targets), np.int64)
-            block_groups(fields.data, np.ascontiguousarray(targets), groups, named)
-            return pa.array(groups), named
-        room = int(
-            np.sum(targets[:, 1] - targets[:, 0]) + np.sum(buckets[:, 1] - buckets[:, 0]) + len(targets)
-        )
+            block_groups(data, targets, groups, named)
+            return pa.array(groups), named, subresource
+        room = int(np.sum(targets[:, 1] - targets[:, 0]))
+        if profile.quoted:
+            decoded, moved = np.empty(max(room, 1), np.uint8), np.empty_like(targets)
+            unquoted(data, targets, decoded, moved)
+            decoded.flags.writeable = False  # as blocks are, so that names are compiled once
+            data, targets = decoded, moved
+        if profile.is_path:
+            queries = fields.spans[QUERY] if QUERY in fields else _NONE
+            subresources(data, targets, np.ascontiguousarray(queries), subresource)
+        room += int(np.sum(buckets[:, 1] - buckets[:, 0])) + len(targets)
         text, offsets = np.empty(max(room, 1), np.uint8), np.empty(len(targets) + 1, np.int64)
-        profile = self.profile
         escapes = isinstance(profile.shape, Text) and profile.shape.escapes
         object_names(
-            *(fields.data, np.ascontiguousarray(buckets), np.ascontiguousarray(targets), profile.is_path),
+            *(data, np.ascontiguousarray(buckets), targets, profile.is_path, profile.versioned),
             *(profile.skipped_parts, profile.needed_parts, escapes, profile.decodings, text, offsets, named),
         )
         if self.salt is None:
-            return strings(text, offsets), named
+            return strings(text, offsets), named, subresource
         hashes = np.empty(len(targets), np.int64)
         siphash(text, offsets, self.salt, hashes)
-        return pa.array(hashes), named
+        return pa.array(hashes), named, subresource
 
     def _count(self, block: Block, file: str, wrong: Wrong, tally: Tally) -> None:
         samples = []

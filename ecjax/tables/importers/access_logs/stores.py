@@ -4,17 +4,22 @@ from ecjax.tables.importers.access_logs.profile import (
     BUCKET,
     CLF_TIME,
     DURATION,
+    FOURTH,
+    HOST,
+    HOST_PORT,
     ISO_TIME,
     KEY,
     KIND,
-    LATER_DURATION,
     LINE,
     OPERATION,
+    QUERY,
     RECEIVED,
     REQUEST,
+    SECOND,
     SENT,
     SIZE,
     STATUS,
+    THIRD,
     TIME,
     Anchor,
     Clock,
@@ -30,9 +35,9 @@ NO_NODES = "Nodes are not in the log: service times, loads and placement are unk
 PACE = "Times until the last byte include the pace of the reader."
 GET, PUT = frozenset({"GET"}), frozenset({"PUT", "POST"})
 
-_S3_READS = frozenset(
-    {"REST.GET.OBJECT", "WEBSITE.GET.OBJECT", "REST.COPY.OBJECT_GET", "REST.COPY.PART_GET", "SOAP.GetObject"}
-)
+# parts that are copied (REST.COPY.PART_GET) are ranges of which the log does not tell the bytes
+_S3_COPIES = frozenset({"REST.COPY.OBJECT_GET"})
+_S3_READS = frozenset({"REST.GET.OBJECT", "WEBSITE.GET.OBJECT", *_S3_COPIES, "SOAP.GetObject"})
 # an upload in parts is written once, when it is completed (REST.POST.UPLOAD), by a line with the size of the whole
 _S3_WRITES = frozenset(
     {"REST.PUT.OBJECT", "REST.POST.OBJECT", "REST.POST.UPLOAD", "REST.COPY.OBJECT", "SOAP.PutObject"}
@@ -42,9 +47,11 @@ _S3_LOSES = (
     NO_NODES,
     PACE,
     "An upload in parts counts as one write, when it is completed.",
-    "Delivery is best effort: lines may be missing or late.",
+    "Copies by parts are left out: the log does not tell how many bytes of an object they read.",
+    "Delivery is best effort: lines may be missing or late, or come twice.",
 )
 _PARTS = "Every part of an upload counts as a write."
+_SUBRESOURCES = "Listings and subresources of S3 (?list-type, ?tagging, ?uploads and the like) are left out."
 
 S3 = Profile(
     name="s3",
@@ -59,7 +66,8 @@ S3 = Profile(
     writes=_S3_WRITES,
     loses=_S3_LOSES,
     duration_s=1e-3,
-    read_bytes=(SENT, SIZE),  # copies within the store send nothing
+    whole=_S3_COPIES,
+    read_bytes=(SENT,),
     write_bytes=(SIZE,),
     decodings=2,
 )
@@ -91,16 +99,27 @@ S3_JSON = Profile(
     writes=_S3_WRITES,
     loses=_S3_LOSES,
     duration_s=1e-3,
-    read_bytes=(SENT, SIZE),
+    whole=_S3_COPIES,
+    read_bytes=(SENT,),
     write_bytes=(SIZE,),
     decodings=2,
 )
 
 NGINX = Profile(
     name="nginx",
-    title="nginx or Apache combined log, with $request_time or %D at the end",
+    title="nginx, Apache or Traefik combined log, with $request_time or %D at the end",
     shape=Text(
-        positions={TIME: 0, REQUEST: 1, STATUS: 2, SENT: 3, DURATION: 6, LATER_DURATION: 7},
+        positions={
+            HOST_PORT: -4,
+            TIME: 0,
+            REQUEST: 1,
+            STATUS: 2,
+            SENT: 3,
+            DURATION: 6,
+            SECOND: 7,
+            THIRD: 8,
+            FOURTH: 9,
+        },
         first_lines=rf'\S+ .*?{BRACKETED} "(?:[^"\\]|\\.)*" \d{{3}} (?:\d+|-)(?: |$)',
         anchor=Anchor.BRACKET,
         escapes=True,
@@ -113,19 +132,34 @@ NGINX = Profile(
         NO_NODES,
         PACE,
         "Sizes of writes are not in the log.",
-        "A last number with a point counts as seconds (nginx), a whole one as microseconds (Apache).",
+        "After the user agent a number with a point counts as seconds (nginx), a whole one as microseconds (Apache); "
+        "whole ones before another number count as bytes, and of Traefik the last word counts.",
+        _PARTS,
+        _SUBRESOURCES,
+        "Virtual hosts are told apart where lines begin with them and their port (%v:%p).",
     ),
     duration_s=None,
     write_bytes=(),
-    optional=frozenset({DURATION, LATER_DURATION}),
+    optional=frozenset({DURATION}),
 )
 
 CLOUDFRONT = Profile(
     name="cloudfront",
     title="Amazon CloudFront standard log, and CDNs that write it",
     shape=Text(
-        positions={TIME: LINE, SENT: 3, OPERATION: 5, KEY: 7, STATUS: 8, DURATION: 18},
+        positions={TIME: LINE, SENT: 3, OPERATION: 5, HOST: 6, KEY: 7, STATUS: 8, QUERY: 11, DURATION: 18},
         first_lines=r"\d{4}-\d\d-\d\d\t\d\d:\d\d:\d\d\t\S+\t\d+\t\S+\t[A-Z]+\t",
+        comment={
+            0: "date",
+            1: "time",
+            3: "sc-bytes",
+            5: "cs-method",
+            6: "cs(Host)",
+            7: "cs-uri-stem",
+            8: "sc-status",
+            11: "cs-uri-query",
+            18: "time-taken",
+        },
         separator="\t",
     ),
     clock=Clock(ISO_TIME, at_end=True, in_seconds=True),
@@ -136,6 +170,9 @@ CLOUDFRONT = Profile(
         NO_NODES,
         PACE,
         "Hits of the CDN's caches count as reads.",
+        "Bytes that were sent include those of headers.",
+        _PARTS,
+        _SUBRESOURCES,
         "Sizes of writes are not in the log.",
     ),
     write_bytes=(),
@@ -154,13 +191,20 @@ NGINX_JSON = Profile(
             SENT: ("body_bytes_sent", "bytes_sent"),
             RECEIVED: ("content_length", "request_length"),
             DURATION: ("request_time",),
+            QUERY: ("query_string", "args"),
         },
         needed=(("request_method", "method"), ("request_uri", "uri"), ("body_bytes_sent", "bytes_sent")),
     ),
     clock=Clock(ISO_TIME, at_end=True),
     reads=GET,
     writes=PUT,
-    loses=(NO_NODES, PACE),
+    loses=(
+        NO_NODES,
+        PACE,
+        _PARTS,
+        _SUBRESOURCES,
+        "The same path on several hosts counts as one file.",
+    ),
     paths=True,
 )
 
@@ -185,10 +229,11 @@ RGW = Profile(
     clock=Clock(ISO_TIME),
     reads=frozenset({"get_obj"}),
     writes=frozenset({"put_obj", "post_obj", "copy_obj"}),
+    whole=frozenset({"copy_obj"}),
     loses=(NO_NODES, PACE, _PARTS, "Durations are whole milliseconds."),
     duration_s=1e-3,
     decodings=0,
-    foreign="HEAD ",  # named get_obj, too
+    foreign=("HEAD ",),  # named get_obj, too
 )
 
 _MINIO_READS = frozenset({"GetObject", "SelectObjectContent", "s3:GetObject"})
@@ -224,7 +269,13 @@ MINIO = Profile(
     clock=Clock(ISO_TIME, at_end=True),
     reads=_MINIO_READS,
     writes=_MINIO_WRITES,
-    loses=(NO_NODES, PACE, _PARTS, "Sizes of objects are those that were sent: ranges count as such."),
+    loses=(
+        NO_NODES,
+        PACE,
+        _PARTS,
+        "Sizes of objects are those that were sent: ranges count as such.",
+        "Copies within the store count as writes of no bytes.",
+    ),
     duration_s=1e-9,
     decodings=0,
 )

@@ -16,7 +16,7 @@ def _digit(byte):
 
 
 @njit()
-def _unit(data, begin, end):
+def unit_seconds(data, begin, end):
     """Seconds of a unit like "ns" or "ms"; 0 where it is none."""
     size = end - begin
     if size == 1 and data[begin] == 115:
@@ -88,7 +88,7 @@ def numbers(data, spans, scale, values, wrong):
         number = number / 10.0**power if power > 0 else number * 10.0**-power
         factor = scale
         if place < end:
-            factor = _unit(data, place, end)
+            factor = unit_seconds(data, place, end)
             if factor == 0.0:
                 wrong[line] = True
                 continue

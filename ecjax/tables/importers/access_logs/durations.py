@@ -1,0 +1,113 @@
+"""Which word of a web server's line is the duration of its request: formats put numbers of other things before it."""
+
+from ecjax.machine_code import njit
+from ecjax.tables.importers.access_logs.values import unit_seconds
+
+_QUOTE, _POINT, _COMMA, _EQUALS, _M, _S = 34, 46, 44, 61, 109, 115
+_OTHER, _WHOLE, _RATIO, _FRACTION = range(4)
+_PER_SECOND = 1e6  # microseconds
+
+NONE, SECONDS, SECONDS_LATER, MICROSECONDS, MICROSECONDS_LATER, LAST_WORD, BYTES = range(7)
+# of those that are not plain, for a notice
+WORDS = {
+    SECONDS_LATER: "a later number after the user agent, in seconds",
+    MICROSECONDS: "the whole number after the user agent, in microseconds",
+    MICROSECONDS_LATER: "a later whole number after the user agent, in microseconds",
+    LAST_WORD: "the last word, in milliseconds",
+    BYTES: "unknown, as two whole numbers after the user agent count bytes",
+}
+
+
+@njit()
+def _number(data, begin, end):
+    """What kind of number a word is, perhaps after a name (rt=0.012), and the value of a whole one."""
+    place = begin
+    while begin >= 0 and begin < end and data[end - 1] == _COMMA:
+        end -= 1
+    for letter in range(max(begin, 0), end):
+        if data[letter] == _EQUALS:
+            place = letter + 1
+            break
+    value, digits, decimals, pointed = 0.0, 0, 0, False
+    while 0 <= place < end and (48 <= data[place] <= 57 or (data[place] == _POINT and not pointed)):
+        if data[place] == _POINT:
+            pointed = True
+        else:
+            value = value * 10.0 + (data[place] - 48)
+            digits += 1
+            decimals += 1 if pointed else 0
+        place += 1
+    if digits == 0:
+        return _OTHER, 0.0
+    if place < end:
+        power = (data[place] == 101 or data[place] == 69) and place + 1 < end
+        return (_FRACTION if power or unit_seconds(data, place, end) > 0.0 else _OTHER), 0.0
+    if not pointed:
+        return _WHOLE, value
+    # nginx writes times with three decimals, and its $gzip_ratio with two
+    return (_RATIO if decimals == 2 and begin > 0 and data[begin - 1] == _QUOTE else _FRACTION), 0.0
+
+
+@njit()
+def duration_words(data, words, chosen, told):
+    """Choose the duration among the four words after the user agent.
+
+    - nginx: a number with a point, in seconds, perhaps after a quoted word ("$http_x_forwarded_for"), a quoted ratio
+      ("$gzip_ratio") or the whole number of a length ($request_length, as ingress-nginx has it).
+    - Apache: a whole number, in microseconds (%D), perhaps after two that count bytes (%I %O), and before or after the
+      same in whole seconds (%T). Two others count bytes.
+    - Traefik: a count of requests, two quoted words and whole milliseconds ("35ms").
+
+    Args:
+        data: (bytes,) uint8.
+        words: (lines, 4, 2), -1 where there is none.
+        chosen: (lines, 2), filled; -1 where there is no duration.
+        told: (lines,) int8, filled: ``NONE`` or which of the following.
+
+    References:
+        nginx, ngx_http_log_module, ngx_http_gzip_module; ingress-nginx, Log format; Apache, mod_log_config, mod_logio;
+        Traefik, Access Logs.
+    """
+    for line in range(words.shape[0]):
+        chosen[line, 0], chosen[line, 1], told[line] = -1, -1, NONE
+        first = 0
+        kind, value = _number(data, words[line, 0, 0], words[line, 0, 1])
+        if kind == _OTHER:
+            first = 1
+            kind, value = _number(data, words[line, 1, 0], words[line, 1, 1])
+        if kind == _RATIO:
+            first += 1
+            kind, value = _number(data, words[line, first, 0], words[line, first, 1])
+        word = first
+        if kind == _FRACTION:
+            told[line] = SECONDS
+        elif kind == _WHOLE:
+            second, following, third = _OTHER, 0.0, _OTHER
+            if first + 1 < 4:
+                second, following = _number(data, words[line, first + 1, 0], words[line, first + 1, 1])
+            if first + 2 < 4:
+                third, _ = _number(data, words[line, first + 2, 0], words[line, first + 2, 1])
+            begin, end = words[line, 3, 0], words[line, 3, 1]
+            if second == _FRACTION:
+                word, told[line] = first + 1, SECONDS_LATER
+            elif second == _WHOLE and value == following // _PER_SECOND:
+                word, told[line] = first + 1, MICROSECONDS_LATER
+            elif second == _WHOLE and following != value // _PER_SECOND:
+                word, told[line] = first + 2, BYTES
+                if third == _WHOLE:
+                    told[line] = MICROSECONDS_LATER
+                elif third == _FRACTION:
+                    told[line] = SECONDS_LATER
+            elif (
+                first == 0
+                and words[line, 1, 0] > 0
+                and data[words[line, 1, 0] - 1] == _QUOTE
+                and end - begin > 2
+                and data[end - 1] == _S
+                and data[end - 2] == _M
+            ):
+                word, told[line] = 3, LAST_WORD
+            else:
+                told[line] = MICROSECONDS
+        if told[line] != NONE and told[line] != BYTES:
+            chosen[line, 0], chosen[line, 1] = words[line, word, 0], words[line, word, 1]
