@@ -1,6 +1,7 @@
 """Read CSV files so that ids come back as they came, and say which line cannot be read."""
 
 import re
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -83,17 +84,54 @@ def _id_types(path: Path) -> dict[str, pa.DataType]:
         raise _located(path, error, names) from error
 
 
-def _as_integers(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array | None:
+def as_integers(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array | None:
     """Ids as int64, or None where one of them would not come back as it came, or none is there."""
-    if (
-        texts.null_count == len(texts)
-        or not pc.all(pc.match_substring_regex(texts, _INTEGER_PATTERN)).as_py()
-    ):
+    return None if texts.null_count == len(texts) else _integers(texts)
+
+
+def _integers(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array | None:
+    if not pc.all(pc.match_substring_regex(texts, _INTEGER_PATTERN), min_count=0).as_py():
         return None
     try:
         return texts.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
+
+
+def with_integer_ids(
+    batches: Iterator[pa.RecordBatch], names: Sequence[str], path: str, line: int
+) -> Iterator[pa.RecordBatch]:
+    """Batches whose ids in some columns are int64 instead of the strings that they were read as.
+
+    Arrow itself would read 007, 0x7 and a 7 with spaces around it as 7.
+
+    Args:
+        batches: of the file, in order.
+        names: of those columns.
+        path: of the file.
+        line: of the first row, from 1.
+
+    Raises:
+        UserError: an id would not come back as it came; the message names its line.
+    """
+    for batch in batches:
+        for name in names:
+            texts = batch.column(name)
+            integers = _integers(texts)
+            if integers is None:
+                row = _first_other(texts)
+                raise UserError(
+                    f"{path}, line {line + row}: found {texts[row].as_py()!r}; allowed: int64, as in the rows before "
+                    "(7, and neither 007 nor 0x7)"
+                )
+            batch = batch.set_column(batch.schema.get_field_index(name), name, integers)
+        line += batch.num_rows
+        yield batch
+
+
+def _first_other(texts: pa.Array) -> int:
+    """The first row with an id that is no integer as str() writes it, or one that 64 bits do not hold."""
+    return bisect_left(range(1, len(texts)), True, key=lambda count: _integers(texts.slice(0, count)) is None)
 
 
 def read_csv(path: Path) -> pa.Table:
@@ -113,7 +151,7 @@ def read_csv(path: Path) -> pa.Table:
         raise _located(path, error, read) from error
     for position, name in enumerate(table.column_names):
         if name in convert.column_types:
-            integers = _as_integers(table.column(position))
+            integers = as_integers(table.column(position))
             table = table if integers is None else table.set_column(position, name, integers)
     return table
 
@@ -139,7 +177,7 @@ def open_csv(path: Path, columns: Sequence[str] | None) -> tuple[pa.Schema, Batc
     for field, values in zip(first.schema, first.columns, strict=True):
         kind = field.type
         if field.name in ids:
-            kind = pa.string() if _as_integers(values) is None else pa.int64()
+            kind = pa.string() if as_integers(values) is None else pa.int64()
         elif field.name in _NUMBER_NAMES and (pa.types.is_null(kind) or pa.types.is_integer(kind)):
             kind = pa.float64()
         elif pa.types.is_timestamp(kind):
@@ -149,5 +187,8 @@ def open_csv(path: Path, columns: Sequence[str] | None) -> tuple[pa.Schema, Batc
         if columns is None or field.name in columns:
             fields.append(pa.field(field.name, kind))
     schema = pa.schema(fields)
-    convert = _csv_convert({field.name: field.type for field in schema}, schema.names)
-    return schema, lambda: _csv_batches(path, convert)
+    # Arrow would make integers of more than what is written as such
+    types = {field.name: pa.string() if field.name in ids else field.type for field in schema}
+    convert = _csv_convert(types, schema.names)
+    integers = [field.name for field in schema if types[field.name] != field.type]
+    return schema, lambda: with_integer_ids(_csv_batches(path, convert), integers, str(path), 2)

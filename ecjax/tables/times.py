@@ -1,5 +1,6 @@
 """Timestamps of an input table as float seconds that share one origin."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,13 @@ def is_timestamp(kind: pa.DataType) -> bool:
     return pa.types.is_timestamp(kind) or pa.types.is_date(kind)
 
 
+def mixed_zones(kinds: Mapping[str, pa.DataType]) -> str:
+    """What is wrong with timestamp columns of these types where some have a time zone; "" where all or none has one."""
+    zones = {name: getattr(kind, "tz", None) for name, kind in kinds.items()}
+    mixed = len({zone is None for zone in zones.values()}) > 1
+    return f"times with and without a time zone are mixed: {zones}" if mixed else ""
+
+
 def timestamps_to_seconds(table: pa.Table, columns: list[str], place: Place) -> pa.Table:
     """Replace timestamp columns by float64 seconds since the earliest value of ``columns[0]``.
 
@@ -56,9 +64,10 @@ def timestamps_to_seconds(table: pa.Table, columns: list[str], place: Place) -> 
         plain = next(name for name in columns if name not in stamped)
         mixture = f"{stamped[0]} is {kinds[stamped[0]]} and {plain} is {kinds[plain]}"
         raise place.error(f"{mixture}; allowed: all timestamps, or all seconds as numbers")
+    mixture = mixed_zones(kinds)
+    if mixture:
+        raise place.error(mixture)
     zones = {name: getattr(kinds[name], "tz", None) for name in columns}
-    if len({zone is None for zone in zones.values()}) > 1:
-        raise place.error(f"times with and without a time zone are mixed: {zones}")
     unit = max((_unit(kind) for kind in kinds.values()), key=_UNITS.index)
     per_second = 1000 ** _UNITS.index(unit)
     try:

@@ -328,6 +328,16 @@ def test_ids_that_turn_into_words_late(tmp_path):
         list(open_batches(path).batches)
 
 
+@pytest.mark.parametrize("late", ["007", " 7", "0x1F", "9223372036854775808"])
+def test_ids_that_are_written_otherwise_late(tmp_path, late):
+    """Arrow reads 007 and 0x7 as 7, below which two files would be one."""
+    rows = [f"{i},1,1,1" for i in range(200_000)] + [f"{late},1,1,1"]
+    path = csv(tmp_path, "\n".join([HEADER, *rows, ""]))
+    assert read_input(path, "files").column("file_id")[-1].as_py() == late
+    with pytest.raises(UserError, match=rf"t.csv, line 200002: found '{late}'; allowed: int64, as in the rows before"):
+        list(open_batches(path).batches)
+
+
 def test_numbers_that_turn_into_fractions_late(tmp_path):
     rows = [f"{i},1,1,1" for i in range(200_000)] + ["7,1.5,1,1"]
     path = csv(tmp_path, "\n".join([HEADER, *rows, ""]))

@@ -17,7 +17,7 @@ from ecjax.tables.importers.trace import BATCH_ROWS
 from ecjax.tables.place import Place
 from ecjax.tables.rules import operations
 from ecjax.tables.schemas import ID, REQUESTS, TIME, Column
-from ecjax.tables.times import is_timestamp
+from ecjax.tables.times import is_timestamp, mixed_zones
 
 OPERATION = pa.dictionary(pa.int8(), pa.string())
 WORDS = pa.array(["read", "write"])
@@ -95,6 +95,9 @@ class Checker:
             plain = next(name for name in times if name not in stamped)
             mixture = f"{stamped[0]} is {_type(first, stamped[0])} and {plain} is {_type(first, plain)}"
             raise place.error(f"{mixture}; allowed: all timestamps, or all seconds as numbers")
+        mixture = mixed_zones({name: _type(first, name) for name in stamped})
+        if mixture:
+            raise place.error(mixture)
         self._step_s = 0.0
         self._unit = max(
             (_unit(_type(first, name)) for name in stamped), key=list(_PER_SECOND).index, default=None

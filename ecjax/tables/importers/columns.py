@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
+from ecjax.tables.csv_files import as_integers, with_integer_ids
 from ecjax.tables.formats import IPC, PARQUET
 from ecjax.tables.importers.checking import ROW
 from ecjax.tables.importers.mapping import OTHER, SCALED, SOJOURN_COLUMN, TIMES, Mapped, parse_mapping
@@ -19,12 +20,11 @@ from ecjax.tables.importers.trace import Head, Source, Trace
 from ecjax.tables.read import open_batches
 from ecjax.tables.rules import is_operation
 from ecjax.tables.schemas import ID, REQUESTS
-from ecjax.tables.times import LATEST_S, clock_unit
+from ecjax.tables.times import LATEST_S, clock_unit, is_timestamp, mixed_zones
 
 _IDS = tuple(column.name for column in REQUESTS if column.kind == ID)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _LATEST = 2**63 - 1  # that a clock can read in whole units
-_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
 
 class ColumnImporter:
@@ -87,8 +87,14 @@ def _opened(source: Source, mapped: Mapped) -> tuple[Callable[[], Iterator[pa.Re
     """How to read the mapped columns of the log, and its number of rows where known."""
     names = list(dict.fromkeys(mapped.columns.values()))
     if not source.path.is_dir() and not source.path.name.lower().endswith(PARQUET + IPC):
-        types = _csv_types(source, mapped, names)
-        return lambda: csv_batches(source.path, types, columns=names, header=mapped.header), None
+        types, integers = _csv_types(source, mapped, names)
+        header = mapped.header
+
+        def read() -> Iterator[pa.RecordBatch]:
+            read_as_text = csv_batches(source.path, types, columns=names, header=header)
+            return with_integer_ids(read_as_text, integers, str(source.path), 2 if header else 1)
+
+        return read, None
     if not mapped.header:
         raise UserError(
             f"{source.path}: columns has numbers; allowed: names, since only CSV files may lack a header"
@@ -111,21 +117,26 @@ def _require(names: list[str], present: list[str], source: Source) -> None:
         )
 
 
-def _csv_types(source: Source, mapped: Mapped, names: list[str]) -> dict[str, pa.DataType]:
-    """Types settled on the first block: ids as they are written, numbers as float64 but for whole clock readings."""
+def _csv_types(
+    source: Source, mapped: Mapped, names: list[str]
+) -> tuple[dict[str, pa.DataType], list[str]]:
+    """Types settled on the first block, numbers as float64 but for whole clock readings, and which ids are integers.
+
+    Ids are read as they are written.
+    """
     texts = {mapped.columns[name]: pa.string() for name in (*_IDS, "op") if name in mapped.columns}
     first = next(csv_batches(source.path, texts, header=mapped.header), None)
     if first is None:
         raise UserError(f"{source.path}: found no rows; allowed: at least one")
     _require(names, first.schema.names, source)
-    types = dict(texts)
+    types, integers = dict(texts), []
     for name, column in mapped.columns.items():
         values = first.column(column)
-        if name in _IDS and pc.all(pc.match_substring_regex(values, _INTEGER)).as_py():
-            types[column] = pa.int64()
+        if name in _IDS and as_integers(values) is not None:
+            integers.append(column)
         elif name in SCALED and (name not in TIMES or pa.types.is_null(values.type)):
             types[column] = pa.float64()
-    return types
+    return types, list(dict.fromkeys(integers))
 
 
 def _read_renamed(groups: RowGroups, mapped: Mapped, source: str, origin: float) -> Iterator[pa.RecordBatch]:
@@ -133,7 +144,15 @@ def _read_renamed(groups: RowGroups, mapped: Mapped, source: str, origin: float)
 
 
 def _origin(batch: pa.RecordBatch, mapped: Mapped, source: str) -> float:
-    """The first reading of the arrivals' clock where it is whole, else 0."""
+    """The first reading of the arrivals' clock where it is whole, else 0.
+
+    Raises:
+        UserError: it is in another unit, or some clocks have a time zone and others none.
+    """
+    kinds = {name: batch.column(mapped.columns[name]).type for name in TIMES if name in mapped.columns}
+    mixture = mixed_zones({name: kind for name, kind in kinds.items() if is_timestamp(kind)})
+    if mixture:
+        raise UserError(f"{source}: {mixture}")
     arrivals, scale = _clock(batch, "arrival_s", mapped, source)
     _check_epoch(arrivals, scale, mapped, source)
     return arrivals[0].as_py() if pa.types.is_integer(arrivals.type) and arrivals[0].is_valid else 0.0

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -109,6 +111,40 @@ def test_bytes_that_are_not_utf_8_are_backslashes_and_numbers(tmp_path, late):
     (tmp_path / "a.csv").write_bytes(b"t,f,b,\xe9\n1,a,5,5\n")
     with pytest.raises(UserError, match="line 1: names of columns hold bytes that are not UTF-8; allowed"):
         read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_clocks_with_and_without_a_zone(tmp_path, form):
+    path = tmp_path / f"a.{form}"
+    begin = pd.Series(pd.to_datetime(["2024-01-01 00:00:00", "2024-01-01 00:01:00"]))
+    frame = pd.DataFrame({"t": begin, "f": ["a", "b"], "b": 5, "end": begin.dt.tz_localize("UTC")})
+    for zoned in (False, True):
+        frame["t"] = begin.dt.tz_localize("UTC") if zoned else begin
+        frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
+        if zoned:
+            assert read(path, finish_s="end")[1]["finish_s"].tolist() == [0, 60]
+        else:
+            with pytest.raises(UserError, match=rf"a\.{form}: times with and without a time zone are mixed"):
+                read(path, finish_s="end")
+
+
+@pytest.mark.parametrize("late", ["007", " 7", "7 ", "0x1F", "+7", "x", "9223372036854775808", '"7 "'])
+def test_integer_ids_stay_what_is_written_after_the_first_block(tmp_path, late):
+    """Arrow reads 007 and 0x7 as 7: files would be merged."""
+    rows = "".join(f"{i},{i % 5 - 2},5\n" for i in range(500_000))
+    path = tmp_path / "a.csv"
+    path.write_text(f"t,f,b\n{rows}500000,9223372036854775807,5\n")
+    found = read(path)[1]["file_id"]
+    assert found.dtype == np.int64 and found.iloc[-1] == 2**63 - 1 and found.iloc[3] == 1
+    path.write_text(f"t,f,b\n{rows}500000,1,5\n500001,{late},5\n500002,1,5\n")
+    text = late.strip('"')
+    with pytest.raises(UserError, match=rf"a\.csv, line 500003: found {re.escape(repr(text))}; allowed: int64, as in"):
+        read(path)
+    headless = tmp_path / "b.csv"
+    headless.write_text(path.read_text().partition("\n")[2])
+    numbered = {"arrival_s": 0, "file_id": 1, "bytes": 2}
+    with pytest.raises(UserError, match=rf"b\.csv, line 500002: found {re.escape(repr(text))}"):
+        list(open_trace(headless, columns=numbered).batches())
 
 
 def test_iso_timestamps(tmp_path):
