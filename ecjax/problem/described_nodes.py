@@ -145,8 +145,10 @@ def _counted(description: Description) -> pa.Table:
     end = description.get(MOMENTS, HIGH)
     table = histogram_nodes(location(path), metric, size, end)
     apart = pc.max(pc.divide(table["service_second_high_s2"], table["service_second_low_s2"])).as_py()
+    mean = pc.min_max(table["service_mean_s"]).as_py()
     _say_once(
-        f"nodes={path}: {len(table)} with the {'largest' if end == HIGH else 'least'} moments of service that the "
+        f"nodes={path}: {len(table)} with means of {mean['min']:.3g} to {mean['max']:.3g} s, and the "
+        f"{'largest' if end == HIGH else 'least'} moments of service that the "
         f"buckets of {metric} allow; second moments of the largest and the least are up to {apart:.3g} times apart "
         "(moments: high, low). Assumed: it counts the service of one chunk of chunk_bytes, without time in a queue"
     )

@@ -72,7 +72,7 @@ def nodes(value: Any) -> str | Description:
 _TEXTS = {
     FIO: "the path of JSON output of fio, or of a folder of it",
     HISTOGRAM: "the path of Prometheus text or JSON or of ceph perf histogram dump, or of a folder of them",
-    METRIC: "the name of the histogram, without _bucket; of Ceph COLLECTION.NAME",
+    METRIC: "the name of a histogram of seconds (or of NAME_ms, NAME_us), without _bucket; of Ceph COLLECTION.NAME",
 }
 
 

@@ -1,7 +1,8 @@
 """Histograms of monitoring as a nodes table: Prometheus text or JSON, and ``ceph tell osd.N perf histogram dump``.
 
 Prometheus: series NAME_bucket with cumulative counts up to ``le``, NAME_sum and NAME_count, in the text format of an
-exporter or as the JSON of its HTTP API (an instant query that has all three). A node for each set of other labels.
+exporter or as the JSON of its HTTP API (an instant query that has all three). A node for each set of other labels. They
+count seconds, unless NAME ends in another unit (_milliseconds, _ms, _us).
 
 Ceph: ``{"osd": {NAME: {"axes": [...], "values": [[...]]}}}`` with ranges of whole numbers, both ends included, of
 each axis: time, then bytes. Its time axis says usec and counts nanoseconds (quant_size 100,000 is 0.1 ms).
@@ -25,6 +26,18 @@ from ecjax.tables.rules import HIGH_MOMENTS, LOW_MOMENTS, MOMENT_COLUMNS
 _SAMPLE = re.compile(r'^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s+([^\s#]+)')
 _LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _NS = 1e-9
+# how the names of metrics say that they do not count seconds, which are Prometheus's base unit
+_UNITS = {
+    "milliseconds": 1e-3,
+    "millis": 1e-3,
+    "ms": 1e-3,
+    "microseconds": 1e-6,
+    "micros": 1e-6,
+    "us": 1e-6,
+    "nanoseconds": _NS,
+    "nanos": _NS,
+    "ns": _NS,
+}
 _NODE_LABELS = ("instance", "node", "device", "drive", "disk", "ceph_daemon")
 MOMENTS = MOMENT_COLUMNS[:3]
 HIGH, LOW = "high", "low"
@@ -41,7 +54,8 @@ def histogram_nodes(path: Path, metric: str, chunk_bytes: float, end: str = HIGH
 
     Args:
         path: of a file, or of a folder of files.
-        metric: name of the histogram, without _bucket; of Ceph COLLECTION.NAME.
+        metric: name of the histogram, without _bucket, which counts seconds or the unit that it ends in; of Ceph
+            COLLECTION.NAME.
         chunk_bytes: size of the chunks that were served (B), which no histogram of times tells.
         end: which of the laws in the buckets: ``HIGH`` with the largest, or ``LOW`` with the least moments.
 
@@ -131,7 +145,7 @@ def _of_series(series: list[_Series], metric: str, file: Path) -> dict[str, Hist
                 place: float | str = float(end)
             except ValueError:
                 raise UserError(
-                    f"{file}: {metric}: found le={end!r}; allowed: a number of seconds, or +Inf"
+                    f"{file}: {metric}: found le={end!r}; allowed: a number, or +Inf"
                 ) from None
             into = part["bucket"]
         else:
@@ -149,8 +163,10 @@ def _of_series(series: list[_Series], metric: str, file: Path) -> dict[str, Hist
             f"{file}: found no histogram {metric}; allowed: {', '.join(names[:12]) or 'a file with one'}"
         )
     varied = {name for key in parts for name, _ in key if len({dict(other).get(name) for other in parts}) > 1}
+    unit_s = _unit_of(metric)
     return {
-        _node_name(dict(key), varied): _cumulative(part, f"{file}: {metric}") for key, part in parts.items()
+        _node_name(dict(key), varied): _cumulative(part, f"{file}: {metric}", unit_s)
+        for key, part in parts.items()
     }
 
 
@@ -160,7 +176,12 @@ def _node_name(labels: dict[str, str], varied: set[str]) -> str:
     return "/".join(labels.get(name, "") for name in names)
 
 
-def _cumulative(part: dict[str, Any], name: str) -> Histogram:
+def _unit_of(metric: str) -> float:
+    """The unit (s) that a metric of Prometheus has by its name: NAME_milliseconds, NAME_us; others count seconds."""
+    return _UNITS.get(metric.lower().rpartition("_")[2], 1.0)
+
+
+def _cumulative(part: dict[str, Any], name: str, unit_s: float) -> Histogram:
     edges = np.array(sorted(part["bucket"]))
     counts = np.array([part["bucket"][edge] for edge in sorted(part["bucket"])])
     if (
@@ -171,7 +192,7 @@ def _cumulative(part: dict[str, Any], name: str) -> Histogram:
     ):
         raise UserError(f"{name}: found buckets that do not add up; allowed: cumulative counts with le")
     if edges[0] < 0:
-        raise UserError(f"{name}: found le={edges[0]:g}; allowed: times, in seconds")
+        raise UserError(f"{name}: found le={edges[0]:g}; allowed: times")
     count = np.diff(counts, prepend=0.0)
     total, mean = part.get("count", counts[-1]), None
     if total != counts[-1]:
@@ -179,7 +200,8 @@ def _cumulative(part: dict[str, Any], name: str) -> Histogram:
             f"{name}: found {counts[-1]:g} in its buckets and a count of {total:g}; allowed: one scrape"
         )
     if "sum" in part and total > 0:
-        mean = part["sum"] / total
+        mean = part["sum"] / total * unit_s
+    edges = edges * unit_s
     return Histogram(np.concatenate([[0.0], edges[:-1]]), edges, count, mean)
 
 

@@ -218,6 +218,15 @@ def test_histograms_are_nodes_between_their_least_and_largest_moments():
             assert table[other.format("high")] == high[name] and table[other.format("low")] == low[name]
 
 
+def test_the_line_of_histograms_says_their_means(caplog):
+    """A metric in another unit shows there."""
+    described_nodes._say_once.cache_clear()
+    with caplog.at_level("INFO", "ecjax"):
+        columns(HISTOGRAM)
+    means = [sample_histograms.services(disk).mean() for disk in range(12)]
+    assert f"12 with means of {min(means):.3g} to {max(means):.3g} s, and the largest moments" in caplog.text
+
+
 def test_the_wait_lies_between_those_of_the_least_and_the_largest_moments():
     times = sample_histograms.services(0)
     rate = 0.6 / times.mean()

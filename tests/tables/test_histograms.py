@@ -103,6 +103,27 @@ def test_prometheus_text_and_json_give_one_table(tmp_path):
         assert tables[0][MOMENTS[0]][place].as_py() == pytest.approx(times.mean())
 
 
+@pytest.mark.parametrize(
+    ("unit", "per_second"),
+    [("seconds", 1), ("milliseconds", 1e3), ("ms", 1e3), ("microseconds", 1e6), ("us", 1e6), ("ns", 1e9)],
+)
+def test_metrics_that_name_another_unit_are_converted(tmp_path, unit, per_second):
+    """Buckets and sum of the same times: milliseconds that count as seconds make moments 10^3 to 10^9 times too large."""
+    values = np.random.default_rng(6).gamma(2, 0.01, 500)
+    lines = []
+    for name, labels, value in samples(values, instance="a"):
+        name = name.replace("seconds", unit)
+        if "le" in labels and labels["le"] != "+Inf":
+            labels = labels | {"le": f"{float(labels['le']) * per_second:.9g}"}
+        lines.append((name, labels, value * per_second if name.endswith("_sum") else value))
+    (tmp_path / "disks.prom").write_text(text_of(lines))
+    table = histogram_nodes(tmp_path / "disks.prom", f"disk_read_{unit}", 1e6)
+    assert table[MOMENTS[0]][0].as_py() == pytest.approx(values.mean())
+    interval = moment_interval(counted(values), "times")
+    for place, name in enumerate(MOMENTS):
+        assert table[name][0].as_py() == pytest.approx(interval.high[place], rel=1e-6)
+
+
 def test_exemplars_are_no_labels_and_no_values(tmp_path):
     """OpenMetrics: an exemplar follows a bucket's value after "#"; labels may hold braces, quotation marks and "#"."""
     values = np.random.default_rng(5).gamma(2, 0.01, 500)
