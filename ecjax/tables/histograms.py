@@ -144,9 +144,7 @@ def _of_series(series: list[_Series], metric: str, file: Path) -> dict[str, Hist
             try:
                 place: float | str = float(end)
             except ValueError:
-                raise UserError(
-                    f"{file}: {metric}: found le={end!r}; allowed: a number, or +Inf"
-                ) from None
+                raise UserError(f"{file}: {metric}: found le={end!r}; allowed: a number, or +Inf") from None
             into = part["bucket"]
         else:
             place, into = kind, part

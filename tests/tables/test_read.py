@@ -334,7 +334,9 @@ def test_ids_that_are_written_otherwise_late(tmp_path, late):
     rows = [f"{i},1,1,1" for i in range(200_000)] + [f"{late},1,1,1"]
     path = csv(tmp_path, "\n".join([HEADER, *rows, ""]))
     assert read_input(path, "files").column("file_id")[-1].as_py() == late
-    with pytest.raises(UserError, match=rf"t.csv, line 200002: found '{late}'; allowed: int64, as in the rows before"):
+    with pytest.raises(
+        UserError, match=rf"t.csv, line 200002: found '{late}'; allowed: int64, as in the rows before"
+    ):
         list(open_batches(path).batches)
 
 

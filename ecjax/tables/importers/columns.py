@@ -117,9 +117,7 @@ def _require(names: list[str], present: list[str], source: Source) -> None:
         )
 
 
-def _csv_types(
-    source: Source, mapped: Mapped, names: list[str]
-) -> tuple[dict[str, pa.DataType], list[str]]:
+def _csv_types(source: Source, mapped: Mapped, names: list[str]) -> tuple[dict[str, pa.DataType], list[str]]:
     """Types settled on the first block, numbers as float64 but for whole clock readings, and which ids are integers.
 
     Ids are read as they are written.

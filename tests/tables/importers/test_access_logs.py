@@ -851,13 +851,33 @@ INGRESS = "[default-minio-9000] [] 10.0.0.7:9000 65536 0.034 200 f2a0"
 @pytest.mark.parametrize(
     ("ending", "duration", "at_end", "words"),
     [
-        (f" 180 0.035 {INGRESS}", 0.035, True, "a later number after the user agent, in seconds: median 0.035 s"),
-        (' 17 "minio@docker" "http://10.0.0.7:9000" 35ms', 0.035, False, "the last word, in milliseconds: median"),
+        (
+            f" 180 0.035 {INGRESS}",
+            0.035,
+            True,
+            "a later number after the user agent, in seconds: median 0.035 s",
+        ),
+        (
+            ' 17 "minio@docker" "http://10.0.0.7:9000" 35ms',
+            0.035,
+            False,
+            "the last word, in milliseconds: median",
+        ),
         (' 17 "-" "-" 0ms', 0.0, False, "the last word"),
         (" 250 65700", None, None, "unknown, as two whole numbers after the user agent count bytes."),
-        (" 250 65700 2500", 0.0025, False, "a later whole number after the user agent, in microseconds: median"),
+        (
+            " 250 65700 2500",
+            0.0025,
+            False,
+            "a later whole number after the user agent, in microseconds: median",
+        ),
         (" 0 35123", 0.035123, False, "a later whole number after the user agent, in microseconds"),
-        (" 35123 0", 0.035123, False, "the whole number after the user agent, in microseconds: median 0.0351 s"),
+        (
+            " 35123 0",
+            0.035123,
+            False,
+            "the whole number after the user agent, in microseconds: median 0.0351 s",
+        ),
         (' 2500 "198.51.100.7"', 0.0025, False, "the whole number after the user agent, in microseconds"),
         (' "2.75"', None, None, None),
         (' "-"', None, None, None),
@@ -883,7 +903,9 @@ INGRESS = "[default-minio-9000] [] 10.0.0.7:9000 65536 0.034 200 f2a0"
 )
 def test_which_number_of_a_line_is_its_duration(tmp_path, ending, duration, at_end, words):
     """As the documents of the servers have it: nginx writes when a request ended, Apache and Traefik when it began."""
-    write_log(tmp_path / "access.log", [*web_lines([REQUEST], " 0.035"), *web_lines([REQUEST] * 3, ending)[1:]])
+    write_log(
+        tmp_path / "access.log", [*web_lines([REQUEST], " 0.035"), *web_lines([REQUEST] * 3, ending)[1:]]
+    )
     found = rows(trace := open_trace(tmp_path / "access.log", max_rejects=0))
     took = (found["finish_s"] - found["arrival_s"]).to_numpy()
     assert took[0] == pytest.approx(0.035)
@@ -965,8 +987,20 @@ def proxy_line(path, second=0, txn=0):
 
 def test_paths_of_s3_at_a_proxy_of_swift(tmp_path):
     """Buckets tell files apart as accounts and containers do; tokens, listings and metadata are no objects."""
-    paths = ["/bucket1/a/b/c.jpg", "/bucket2/a/b/c.jpg", "/v1/AUTH_test/c/d%20e%3F.jpg", "/v1.0/AUTH_test/c/d"]
-    others = ["/auth/v1.0", "/v1/AUTH_test/c", "/bucket1", "/info", "/bucket1?list-type=2&prefix=a", "/bucket1/a?acl"]
+    paths = [
+        "/bucket1/a/b/c.jpg",
+        "/bucket2/a/b/c.jpg",
+        "/v1/AUTH_test/c/d%20e%3F.jpg",
+        "/v1.0/AUTH_test/c/d",
+    ]
+    others = [
+        "/auth/v1.0",
+        "/v1/AUTH_test/c",
+        "/bucket1",
+        "/info",
+        "/bucket1?list-type=2&prefix=a",
+        "/bucket1/a?acl",
+    ]
     write_log(tmp_path / "proxy.log", [proxy_line(path, n) for n, path in enumerate([*paths, *others])])
     trace = open_trace(tmp_path / "proxy.log", keep_ids=True, max_rejects=0)
     names = ["bucket1/a/b/c.jpg", "bucket2/a/b/c.jpg", "AUTH_test/c/d e?.jpg", "AUTH_test/c/d"]
@@ -1010,7 +1044,12 @@ S3_OBJECTS = (
 def test_listings_and_subresources_of_s3_are_no_objects(tmp_path):
     """Words of S3 in the queries of other web servers do not count."""
     lines = web_lines([*S3_OTHERS, *S3_OBJECTS], "")
-    posts = ["/bucket?delete", "/bucket/key?uploads", "/bucket/key?uploadId=X", "/bucket/key?select&select-type=2"]
+    posts = [
+        "/bucket?delete",
+        "/bucket/key?uploads",
+        "/bucket/key?uploadId=X",
+        "/bucket/key?select&select-type=2",
+    ]
     lines += web_lines(posts, "", "POST") + web_lines(["/bucket/key?partNumber=3&uploadId=X"], "", "PUT")
     write_log(tmp_path / "access.log", lines)
     trace = open_trace(tmp_path / "access.log", keep_ids=True, max_rejects=0)
@@ -1045,7 +1084,11 @@ def test_bytes_of_copies_and_of_reads_that_were_given_up(tmp_path, name):
     changed = list(lines([DAY[0]._replace(write=False, size=1000)] * 4))
     for place, operation in ((1, "REST.COPY.OBJECT_GET"), (2, "REST.COPY.PART_GET"), (3, "REST.GET.OBJECT")):
         changed[place] = changed[place].replace("REST.GET.OBJECT", operation)
-        sent = ('"bytes_sent": "1000"', '"bytes_sent": "-"') if name == "s3_json" else (" 200 - 1000 ", " 200 - - ")
+        sent = (
+            ('"bytes_sent": "1000"', '"bytes_sent": "-"')
+            if name == "s3_json"
+            else (" 200 - 1000 ", " 200 - - ")
+        )
         assert sent[0] in changed[place]
         changed[place] = changed[place].replace(*sent)
     write_log(tmp_path / file, changed)
@@ -1096,7 +1139,9 @@ def test_one_path_of_several_hosts(tmp_path):
 
 def test_distributions_of_cloudfront_are_told_apart(tmp_path):
     comment, fields, line = sample_logs.cloudfront([DAY[0]._replace(write=False)])
-    write_log(tmp_path / "log.tsv", [comment, fields, line, line.replace("\td.example\t", "\te.example\t", 1)])
+    write_log(
+        tmp_path / "log.tsv", [comment, fields, line, line.replace("\td.example\t", "\te.example\t", 1)]
+    )
     found = rows(open_trace(tmp_path / "log.tsv", keep_ids=True, max_rejects=0))
     assert found["file_id"].tolist() == [f"{host}.example/{DAY[0].bucket}/{DAY[0].key}" for host in "de"]
 

@@ -138,7 +138,9 @@ def test_integer_ids_stay_what_is_written_after_the_first_block(tmp_path, late):
     assert found.dtype == np.int64 and found.iloc[-1] == 2**63 - 1 and found.iloc[3] == 1
     path.write_text(f"t,f,b\n{rows}500000,1,5\n500001,{late},5\n500002,1,5\n")
     text = late.strip('"')
-    with pytest.raises(UserError, match=rf"a\.csv, line 500003: found {re.escape(repr(text))}; allowed: int64, as in"):
+    with pytest.raises(
+        UserError, match=rf"a\.csv, line 500003: found {re.escape(repr(text))}; allowed: int64, as in"
+    ):
         read(path)
     headless = tmp_path / "b.csv"
     headless.write_text(path.read_text().partition("\n")[2])

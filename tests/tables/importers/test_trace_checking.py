@@ -86,7 +86,9 @@ def test_times_with_and_without_a_zone_are_not_subtracted(tmp_path, zoned):
     """An hour of Berlin's clock without its zone would add an hour to all sojourns."""
     begin = pa.array([0, 0, 10**9, 2 * 10**9], pa.timestamp("ns"))
     times = {"arrival_s": begin, "finish_s": begin} | {zoned: begin.cast(pa.timestamp("ns", "Europe/Berlin"))}
-    with pytest.raises(UserError, match="log.parquet.*times with and without a time zone are mixed: {.*Europe/Berlin"):
+    with pytest.raises(
+        UserError, match="log.parquet.*times with and without a time zone are mixed: {.*Europe/Berlin"
+    ):
         read(tmp_path, requests(**times, start_s=None))
     both = dict.fromkeys(times, times[zoned])
     assert read(tmp_path, requests(**both, start_s=None))[1]["finish_s"].to_pylist() == [0, 0, 1, 2]
