@@ -108,7 +108,7 @@ def test_prometheus_text_and_json_give_one_table(tmp_path):
     [("seconds", 1), ("milliseconds", 1e3), ("ms", 1e3), ("microseconds", 1e6), ("us", 1e6), ("ns", 1e9)],
 )
 def test_metrics_that_name_another_unit_are_converted(tmp_path, unit, per_second):
-    """Buckets and sum of the same times: milliseconds that count as seconds make moments 10^3 to 10^9 times as large."""
+    """Milliseconds that count as seconds make moments 10^3 to 10^9 times as large."""
     values = np.random.default_rng(6).gamma(2, 0.01, 500)
     lines = []
     for name, labels, value in samples(values, instance="a"):
