@@ -238,9 +238,10 @@ def swift_proxy(accesses: list[Access]) -> Iterator[str]:
     for number, each in enumerate(accesses):
         begin = BEGIN.timestamp() + each.second
         end = BEGIN + timedelta(seconds=each.second, milliseconds=each.duration_ms)
+        # all that is logged is percent-encoded, paths once more
         yield (
             f"{end:%b %d %H:%M:%S} proxy1 proxy-server: 192.0.2.3 192.0.2.9 {end:%d/%b/%Y/%H/%M/%S} {_method(each)} "
-            f"/v1/AUTH_test{_path(each)} HTTP/1.0 {201 if each.write else 200} - client/1.0 AUTH_tk "
+            f"/v1/AUTH_test{quote(_path(each))} HTTP/1.0 {201 if each.write else 200} - client/1.0 AUTH_tk "
             f"{each.size if each.write else '-'} {_sent(each) or '-'} - tx{number:021d}-0 - "
             f"{each.duration_ms / 1000:.4f} - - {begin:.9f} {end.timestamp():.9f} 0"
         )
