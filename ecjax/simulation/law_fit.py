@@ -42,10 +42,10 @@ def fit(family: str, mean: float, second: float, third: float, ratio: float = PA
     """
     variance = max(second - mean**2, 0.0)
     deviation = math.sqrt(variance)
-    if family == "deterministic" or deviation <= 1e-9 * mean:
-        return _row("deterministic", mean, 0.0)
     if family == "exponential":
         return _row("exponential", 0.0, mean)
+    if family == "deterministic" or deviation <= 1e-9 * mean:
+        return _row("deterministic", mean, 0.0)
     if family == "shifted_exponential":
         if deviation > mean * (1 + 1e-12):
             raise ValueError(

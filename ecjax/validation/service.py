@@ -126,7 +126,7 @@ def _misfit_of_laws(samples: Samples, fit: ServiceLaws) -> float:
     expected = np.zeros((2, len(samples.node)))
     for power in range(4):
         expected += moments[:, power, samples.node] * samples.bytes**power
-    off = 0.0 if tail is None or not tail[3] > 0 else abs(float(np.log(tail[3] / tail[2])))
+    off = 0.0 if tail is None else abs(float(np.log(tail[3] / tail[2])))
     return off + moment_misfit(samples, expected)
 
 
@@ -174,7 +174,8 @@ def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float]
         laws: empirical, one per node.
 
     Returns:
-        Node, size (B), and the quantiles of its samples and of its law (s); None where no node has enough of a size.
+        Node, size (B), and the quantiles of its samples and of its law (s), both above 0; None where no node has enough
+        of a size, or services are too short for the log's clock.
     """
     worst, furthest = None, 0.0
     sizes, of_size, counts = np.unique(samples.bytes, return_inverse=True, return_counts=True)
@@ -192,7 +193,9 @@ def tail_misfit(samples: Samples, laws: Laws) -> tuple[int, float, float, float]
         line = row[OFFSET] + row[OFFSET_PER_BYTE] * size, row[SCALE] + row[SCALE_PER_BYTE] * size
         law = law_quantile(laws, node, line[0] + line[1] * units, 0.99)
         measured = float(np.quantile(samples.service[place], 0.99))
-        apart = abs(np.log(law / measured)) if law > 0 and measured > 0 else 0.0
+        if not (law > 0 and measured > 0):  # no factor tells how far they are apart
+            continue
+        apart = abs(np.log(law / measured))
         if worst is None or apart > furthest:
             worst, furthest = (node, size, measured, float(law)), apart
     return worst

@@ -18,13 +18,17 @@ def moments(row):
 
 
 @pytest.mark.parametrize("family", law_fit.FAMILIES)
-def test_moments_are_kept(family):
-    mean, variance, third = 13.9, 18.49, 3476.8
+@pytest.mark.parametrize("variance", [18.49, 0.0])
+def test_moments_are_kept(family, variance):
+    mean = 13.9
+    third = 3476.8 if variance else mean**3
     found = moments(law_fit.fit(family, mean, variance + mean**2, third))
     assert found[0] == pytest.approx(mean, rel=1e-10)
-    if family not in ("deterministic", "exponential"):
+    if family == "exponential":  # n! mean^n, also where the services do not vary
+        assert found[1:] == pytest.approx([2 * mean**2, 6 * mean**3], rel=1e-9)
+    elif family != "deterministic" or not variance:
         assert found[1] == pytest.approx(variance + mean**2, rel=1e-9)
-    if family == "auto":
+    if family == "auto" or (family != "exponential" and not variance):
         assert found[2] == pytest.approx(third, rel=1e-9)
 
 

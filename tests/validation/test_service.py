@@ -132,6 +132,18 @@ def test_rare_long_services_of_one_size_are_seen_not_to_fit():
     assert tail_misfit(few, fit_service(few, ["a", "b"], SIZES, "empirical").laws) is None
 
 
+def test_services_shorter_than_a_tick_of_the_clock_have_no_tail():
+    """In whole milliseconds 99 % of the small chunks take none, which no factor is from what a law says."""
+    rng = np.random.default_rng(2)
+    size = np.repeat([4096.0, 1e6], [1000, 100])
+    ticks = np.concatenate([np.repeat([0, 1], [995, 5]), rng.integers(3, 8, 100)])
+    samples = Samples(np.zeros(1100, int), size, 1e-3 * ticks)
+    fit = fit_service(samples, ["a"], np.unique(size), "empirical")
+    assert fit.misfit is None
+    alike = law_fit.empirical([np.full(10, 2e-3)], np.zeros((2, 1)), np.array([[1.0], [0.0]]))
+    assert tail_misfit(samples, alike) is None
+
+
 def test_sizes_that_are_all_different():
     def law(rng, size):
         return (2 + 1e-3 * size) * rng.exponential(size=len(size))
