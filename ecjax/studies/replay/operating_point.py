@@ -189,10 +189,9 @@ def _with_laws(plan: Plan, laws: Laws) -> planning.Problem:
     """The plan's problem with the moments of these laws."""
     nodes = replace(plan.problem.nodes, service=jnp.asarray(law_fit.polynomials(laws, len(plan.nodes))))
     if plan.per_node > 1:
-        plain = arrays.nodes_arrays(plan.nodes, plan.size_scaling)
-        nodes, _ = arrays.several_per_node(
-            replace(plain, service=nodes.service), arrays.files_arrays(plan.files), plan.per_node
-        )
+        single = arrays.nodes_arrays(plan.nodes, plan.size_scaling)
+        single = replace(single, service=nodes.service, background=nodes.background)
+        nodes, _ = arrays.several_per_node(single, arrays.files_arrays(plan.files), plan.per_node)
     return replace(plan.problem, nodes=nodes)
 
 

@@ -44,6 +44,29 @@ def test_each_node_is_slow_in_turn(tmp_path):
             assert means.to_numpy() == pytest.approx(sojourns(factor), rel=tolerance)
 
 
+def test_other_work_of_slow_nodes_is_slow_too_where_chunks_are_served_together(tmp_path):
+    """Two chunks of a read one after the other, beside jobs of 0.2 s: at x both take longer, as M/G/1 has it."""
+    jobs, job_s = 0.5, 0.2
+    sums = {"load": jobs * job_s, "second": jobs * job_s**2, "third": jobs * job_s**3}
+    background = {f"background_{name}": [total] * 2 for name, total in sums.items()}
+    plan = plan_by_hand(tmp_path / "tables", "fcfs", per_node=2, background=background)
+    options = ReplayOptions(
+        plan=plan, out=str(tmp_path / "out"), slow={"x": FACTOR}, requests=100_000, replications=2, figures=[]
+    )
+    assert replay_study(options, Console(quiet=True)) == 0
+    rate, size = RATES * PLACED[:, 0], SIZES / (2 * NEED)
+    chunk = FIXED[0] + 0.1 * size + VARIABLE[0]
+    first, second = 2 * FACTOR * chunk, FACTOR**2 * ((2 * chunk) ** 2 + 2 * VARIABLE[0] ** 2)
+    load = rate @ first + FACTOR * sums["load"]
+    wait = (rate @ second + FACTOR**2 * sums["second"]) / (2 * (1 - load))
+    [run] = read_results(options.out, "runs").to_dict("records")
+    assert run["max_load"] == pytest.approx(load, rel=1e-9)
+    rows = read_results(options.out, "latencies")
+    rows = rows[(rows["group"] == "node") & (rows["node_id"] == "x") & (rows["source"] == "replayed")]
+    assert rows["mean_s"].item() == pytest.approx(wait + rate @ first / rate.sum(), rel=0.05)
+    assert rows["utilisation"].item() == pytest.approx(load, rel=0.02)
+
+
 def test_reads_that_end_without_an_overloaded_node_are_not_called_stationary(tmp_path):
     """Hedged reads end elsewhere, and leave work at a node that is slow: more than it can do."""
     plan = plan_by_hand(tmp_path / "tables", "fcfs")
