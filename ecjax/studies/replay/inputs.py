@@ -225,7 +225,7 @@ def _check_reads_go_on(options: ReplayOptions, plan: Plan, factors: Factors) -> 
     Raises:
         UserError: they do.
     """
-    rate = np.asarray(plan.problem.files.rate) * min(options.rate_scale)
+    rate = np.asarray(plan.problem.files.rate) * (plan.run.rate_scale * min(options.rate_scale))
     if np.isfinite(time_of_reads(rate, factors, options.requests)):
         return
     last = max(0.0, float(factors.start.max()))

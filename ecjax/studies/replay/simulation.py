@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ecjax.cores import available_cores
 from ecjax.engine.memory import usable_bytes
+from ecjax.predict.logged import time_of_reads
 from ecjax.simulation import tally
 from ecjax.simulation.run import Outcome, Policy, first_come_first_served, replay
 from ecjax.streams import arrivals
@@ -117,6 +119,15 @@ class Simulation:
         """Files that are counted one by one, and whether they have histograms."""
         return self.arriving.reads, self.arriving.reads <= _MOST_FILE_BINS
 
+    @cached_property
+    def _length_s(self) -> float:
+        """When the reads of a replication are expected to have come, s; where they end before, the last change."""
+        rates, factors = self.arriving.rates[: self.arriving.reads], self.case.factors
+        if factors is None:
+            return self.requests / float(rates.sum()) if rates.any() else 0.0
+        length = time_of_reads(rates, factors, self.requests)
+        return length if np.isfinite(length) else float(factors.start.max())
+
     def _drawn(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         blocks = list(self._arrivals(seed)[0])
         times, files = ([block[part] for block in blocks] for part in (0, 1))
@@ -138,13 +149,12 @@ class Simulation:
                 others = np.where(np.arange(len(others)) < self.at.problem.files.count, 0.0, others)
             number, times = len(times), times / self.rate_scale
             blocks = arrivals.of_trace(times, files)
-            duration = float(times[-1])
         else:
             number = self.requests
             blocks = arrivals.poisson(rates[:reads], number, seed, case.factors, case.bursts)
-            duration = number / float(rates[:reads].sum())
         if others.any():
-            more = others.sum() * duration
+            length = self._length_s if case.reads is None else float(times[-1])
+            more = others.sum() * length
             number += int(more + 6 * np.sqrt(more) + 1)
             beside = arrivals.poisson(others, 1 << 62, seed + (1 << 32))
             blocks = arrivals.merged(blocks, ((t, f + reads) for t, f in beside), 1 << 62)
