@@ -153,15 +153,30 @@ class Halves:
                 f"{count_text(self.unfinished, 'read')} of the second half with chunks without a finish time: not "
                 "counted."
             )
-        before, after = self.span_s
-        if before > 0 and after > 0:
-            change = before * (self.log.count - self.half) / (after * self.half) - 1
-            if abs(change) > _CHANGED:
-                sentences.append(
-                    f"Requests come {100 * change:+.0f} % as often in the second half: estimate and bound are of the "
-                    "first half's rates, the replay is not."
-                )
+        change = change_of_rate(self.log.arrival, self.half)
+        if abs(change) > _CHANGED:
+            sentences.append(
+                f"Requests come {100 * abs(change):.0f} % {'more' if change > 0 else 'less'} often in the second half: "
+                "estimate and bound are of the first half's rates, the replay is not."
+            )
         return sentences
+
+
+def change_of_rate(arrival: np.ndarray, half: int) -> float:
+    """Relative change of the rate from the first requests of a log to the others; 0 where it may be chance.
+
+    Two standard errors of Poisson arrivals count as chance.
+
+    Args:
+        arrival: (n,) s, in order.
+        half: number of the first request of the second half.
+    """
+    before, after = float(arrival[half] - arrival[0]), float(arrival[-1] - arrival[half])
+    later = len(arrival) - half - 1  # gaps between requests, of which the first half has one for each
+    if not (half and later and before > 0 and after > 0):
+        return 0.0
+    ratio = before * later / (after * half)
+    return ratio - 1 if abs(np.log(ratio)) > 2 * np.sqrt(1 / half + 1 / later) else 0.0
 
 
 def service_times(accesses: Accesses, cut: int) -> np.ndarray | str:

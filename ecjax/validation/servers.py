@@ -54,13 +54,30 @@ def overlaps(accesses: Accesses, tolerance_s: float) -> Overlaps:
 def fcfs_finishes(accesses: Accesses) -> np.ndarray:
     """Finish times (a,) s that the log's own service times have in first-come first-served queues.
 
-    Where the nodes are such, they are the log's own. Accesses without times count as no work.
+    Where the nodes are such, they are the log's own. An access with a finish alone counts as served since it came and
+    those before it at its node had ended, by the log; one without a finish counts as no work.
     """
     assert accesses.start is not None and accesses.finish is not None
     finish = np.empty(len(accesses.node))
-    work = np.nan_to_num(accesses.finish - accesses.start)
+    work = accesses.finish - accesses.start
+    unknown = np.isnan(accesses.start)
+    if unknown.any():
+        work[unknown] = np.maximum(accesses.finish - _free_in_log(accesses), 0.0)[unknown]
+    work = np.nan_to_num(work)
     queue(accesses.arrival, accesses.node, work, np.full(len(accesses.node_ids), -np.inf), finish)
     return finish
+
+
+def _free_in_log(accesses: Accesses) -> np.ndarray:
+    """When each access (a,) has come and all before it at its node have ended, by the log, s."""
+    assert accesses.finish is not None
+    free = accesses.arrival.copy()
+    counts = np.bincount(accesses.node, minlength=len(accesses.node_ids))
+    for places in np.split(np.argsort(accesses.node, kind="stable"), np.cumsum(counts)[:-1]):
+        # fmax passes over finishes that are missing
+        ended = np.fmax.accumulate(np.append(-np.inf, accesses.finish[places]))
+        free[places] = np.maximum(free[places], ended[: len(places)])
+    return free
 
 
 def check_nodes(halves: Halves, observed_mean: float, notices: list[str]) -> float | None:
