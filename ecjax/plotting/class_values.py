@@ -21,6 +21,17 @@ def by_class(values: pd.Series) -> pd.DataFrame:
     return pd.DataFrame(values_by_class.tolist(), index=values.index, dtype=float)
 
 
+def at_rates_of_tables(runs: pd.DataFrame) -> bool:
+    """Whether requests of all runs come at the rates of their files' tables, not as a log has them or factors of time.
+
+    Plans are: they are made for those rates.
+    """
+    if "arrivals" not in runs:
+        return True
+    inputs = [json.loads(params).get("inputs") or {} for params in runs["params"] if isinstance(params, str)]
+    return not (runs["arrivals"].eq("trace").any() or any("rates" in tables for tables in inputs))
+
+
 def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
     """The column by class in which one class alone varies, that class's values by run, and their label.
 
@@ -35,6 +46,8 @@ def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
         name = varying[0]
         if column == "importance":
             return column, values[name], f"importance of class {name}"
+        if not at_rates_of_tables(runs):
+            return column, values[name], f"planned rates of class {name} multiplied by"
         files = read_results(out, "inputs/files")
         members = files[class_names(files) == name]
         rate = members.groupby("input_id")["rate_per_s"].sum()

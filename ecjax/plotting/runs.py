@@ -1,5 +1,6 @@
 """What figures of plans and of their replays share: rows of the result tables, names of runs, what a sweep varies."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.compute as pc
 
-from ecjax.plotting.class_values import CLASS_COLUMNS, class_axis, in_a_line
+from ecjax.plotting.class_values import CLASS_COLUMNS, at_rates_of_tables, class_axis, in_a_line
 from ecjax.plotting.method_names import METHOD_NAMES
 from ecjax.tables.results import read_results, read_run
 
@@ -62,6 +63,16 @@ def _follows(runs: pd.DataFrame, name: str, of: str) -> bool:
     return bool(runs.groupby(of, dropna=False)[name].nunique(dropna=False).max() == 1)
 
 
+def _slow(factors: str) -> str:
+    """Slow nodes, the first few of them, and what multiplies their services, from JSON by node."""
+    by_node = json.loads(factors)
+    listed = [f"{node} x {factor:g}" for node, factor in by_node.items()]
+    return f"services of {', '.join(listed[:_MOST_SLOW])}{', ...' if len(listed) > _MOST_SLOW else ''}"
+
+
+_MOST_SLOW = 3  # nodes in a name
+
+
 _FOLLOWS = {"queue": "method", "k": "code"}
 
 _WORDS: dict[str, Callable[[Any], str]] = {
@@ -78,6 +89,7 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "class_rate_scale": lambda value: f"class rates x {in_a_line(value)}",
     "rate_scale": lambda value: f"rates x {value:g}",
     "size_scale": lambda value: f"sizes x {value:g}",
+    "slow": _slow,
 }
 
 
@@ -89,6 +101,8 @@ def swept(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | None:
     by_class = class_axis(out, runs)
     if by_class is not None:
         return by_class
+    if runs["rate_scale"].nunique() > 1 and not at_rates_of_tables(runs):
+        return "rate_scale", runs["rate_scale"], "rates multiplied by"
     for column, source, label in (
         ("rate_scale", "rate_per_s", "request rate of all files (1/s)"),
         ("size_scale", "bytes", "mean file size (MB)"),

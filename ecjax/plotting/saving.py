@@ -1,7 +1,7 @@
 """Figures to files: what was drawn is said, and what could not be is too."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from ecjax.errors import UserError
 from ecjax.plotting.texts import plain_texts
 from ecjax.tables.datasets import batches_written
 from ecjax.tables.folder import location, publishing, write_errors
+from ecjax.units import count_text
 
 
 class Kind(NamedTuple):
@@ -41,7 +42,7 @@ class Drawing:
     drawable: Callable[[pd.DataFrame], pd.DataFrame]
 
     def __call__(self, out: str | Path, runs: pd.DataFrame, names: list[str], console: Console) -> None:
-        """Draw figures of these runs into out/figures; what cannot be drawn is said, unless there are no runs.
+        """Draw figures of these runs into out/figures; what is not drawn is said, unless there are no runs.
 
         Args:
             out: folder of the result tables, or its address.
@@ -52,7 +53,18 @@ class Drawing:
         drawable = self.drawable(runs)
         if not drawable.empty:
             folder = location(out)
-            save(folder, ((name, _figure(folder, drawable, self.kinds[name])) for name in names), console)
+            save(folder, self._drawn(folder, drawable, names, console), console)
+
+    def _drawn(
+        self, out: Path, runs: pd.DataFrame, names: list[str], console: Console
+    ) -> Iterator[tuple[str, Figure | str | None]]:
+        for name in names:
+            kind = self.kinds[name]
+            shown = _shown(out, runs, kind)
+            figure = _figure(out, shown, kind)
+            if isinstance(figure, Figure) and shown.without:
+                say(console, f"figure {name}: without {count_text(shown.without, 'run')}, {_unwritten('whose', kind)}")
+            yield name, figure
 
     def figure(self, out: str | Path, runs: pd.DataFrame, name: str) -> Figure:
         """One figure of these runs, which is not written.
@@ -63,7 +75,8 @@ class Drawing:
         if name not in self.kinds:
             raise UserError(f"figure: found {name!r}; allowed: {', '.join(self.kinds)}")
         drawable = self.drawable(runs)
-        figure = None if drawable.empty else _figure(location(out), drawable, self.kinds[name])
+        place, kind = location(out), self.kinds[name]
+        figure = None if drawable.empty else _figure(place, _shown(place, drawable, kind), kind)
         if not isinstance(figure, Figure):
             raise UserError(f"figure {name}: needs {figure or 'runs of another kind, which end well'}")
         plain_texts(figure)
@@ -75,20 +88,32 @@ def replayed(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs["mean_s"].notna()]
 
 
-def _figure(out: Path, runs: pd.DataFrame, kind: Kind) -> Figure | str | None:
-    """The figure, or what it needs; None where it is about other runs."""
+class _Shown(NamedTuple):
+    """Runs that a kind of figure is about and whose datasets were written, and how many others it is about."""
+
+    runs: pd.DataFrame
+    without: int
+
+
+def _shown(out: Path, runs: pd.DataFrame, kind: Kind) -> _Shown:
     runs = kind.about(runs)
     if runs.empty:
-        return None
+        return _Shown(runs, 0)
     written = [batches_written(out, dataset) for dataset in kind.datasets]
     wrote = [all(batch in batches for batches in written) for batch in runs["batch_id"]]
-    if not any(wrote):
-        several = len(kind.datasets) > 1
-        return (
-            f"the dataset{'s' if several else ''} {' and '.join(kind.datasets)}, which {'were' if several else 'was'} "
-            "not written"
-        )
-    return kind.figure(out, runs[wrote]) or kind.wants
+    return _Shown(runs[wrote], wrote.count(False))
+
+
+def _figure(out: Path, shown: _Shown, kind: Kind) -> Figure | str | None:
+    """The figure, or what it needs; None where it is about other runs."""
+    if len(shown.runs):
+        return kind.figure(out, shown.runs) or kind.wants
+    return _unwritten("the", kind, ", which") if shown.without else None
+
+
+def _unwritten(before: str, kind: Kind, after: str = "") -> str:
+    noun, verb = ("datasets", "were") if len(kind.datasets) > 1 else ("dataset", "was")
+    return f"{before} {noun} {' and '.join(kind.datasets)}{after} {verb} not written"
 
 
 def save_png(figure: Figure, path: Path) -> None:

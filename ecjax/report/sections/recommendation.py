@@ -1,5 +1,6 @@
 """What the study recommends, how its runs ended, and what of them to doubt."""
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -63,8 +64,17 @@ def section(results: Results) -> Section | None:
             "ones may exist."
         )
     for name in ("notices", "trace_remarks", "notes"):
-        warnings += sorted({row[name] for row in rows if row.get(name) and row[name] != "[]"})
+        warnings += dict.fromkeys(text for row in rows for text in _sentences(row.get(name)))
     return Section("Recommendation", sentences, warnings=warnings)
+
+
+def _sentences(text: str | None) -> list[str]:
+    """Sentences of a column that has one per line, or all of them as a JSON list."""
+    try:
+        listed = json.loads(text or "[]")
+    except ValueError:
+        listed = None
+    return listed if isinstance(listed, list) else (text or "").splitlines()
 
 
 def _named(rows: Sequence[dict[str, Any]]) -> str:

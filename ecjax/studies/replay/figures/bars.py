@@ -1,7 +1,7 @@
 """Figures of replays as bars: runs, classes and nodes, each as replayed, estimated and bounded."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -104,33 +104,48 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     return figure
 
 
+class _NodeBar(NamedTuple):
+    """Bars of one run and source, one at every node."""
+
+    run: str
+    source: str
+    label: str
+    colour: str
+
+
 def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
-    """Share of time that nodes gave service, beside their load rho, and the mean sojourn of their chunks."""
+    """Share of time that nodes gave service, beside their load rho, and the mean sojourn of their chunks.
+
+    Predictions from a log have no utilisation: of them sojourns alone, beside those observed.
+    """
     shown = runs.iloc[:_MOST_NODE_RUNS]
     table = rows(out, "latencies", shown, "node")
-    replayed = table[table["source"].isin(("replayed", "observed"))]
-    nodes = natural(replayed["node_id"].unique())
+    measured = table[table["source"].isin(("replayed", "observed"))]
+    busy = bool(measured["utilisation"].notna().any())
+    nodes = natural(measured["node_id"].unique())
     of = len(nodes)
     if of > MOST_BARS:
-        busiest = replayed.groupby("node_id")["utilisation"].max().nlargest(MOST_BARS).index
-        nodes = [node for node in nodes if node in set(busiest)]
-    figure = Figure(figsize=(max(7.0, 0.3 * len(nodes) + 2.5), 6.4), layout="constrained")
-    upper = figure.add_subplot(2, 1, 1)
-    lower = figure.add_subplot(2, 1, 2, sharex=upper)
-    thick = 0.84 / len(shown)
+        most = measured.groupby("node_id")["utilisation" if busy else "requests"].max()
+        chosen = set(most.nlargest(MOST_BARS).index)
+        nodes = [node for node in nodes if node in chosen]
+    figure = Figure(figsize=(max(7.0, 0.3 * len(nodes) + 2.5), 6.4 if busy else 3.8), layout="constrained")
+    upper = figure.add_subplot(2, 1, 1) if busy else None
+    lower = figure.add_subplot(2, 1, 2, sharex=upper) if busy else figure.add_subplot()
+    panels_of: list[tuple[Axes, str]] = ([] if upper is None else [(upper, "utilisation")]) + [(lower, "mean_s")]
+    bars = _node_bars(shown, names(runs, alone="replayed"), table)
     marks: dict[str, Line2D] = {}
-    for order, (run, name) in enumerate(zip(shown["run_id"], names(runs), strict=False)):
-        of_run = table[table["run_id"] == run]
-        for axes, value in ((upper, "utilisation"), (lower, "mean_s")):
-            where, values, half = _placed(of_run, "replayed", "node_id", nodes, value)
-            where = where - 0.42 + thick * (order + 0.5)
-            axes.bar(where, values, 0.92 * thick, color=COLOURS[order], label=name)
+    for order, bar in enumerate(bars):
+        thick = 0.84 / len(bars)
+        across = thick * (order + 0.5) - 0.42
+        of_run = table[table["run_id"] == bar.run]
+        for axes, value in panels_of:
+            where, values, half = _placed(of_run, bar.source, "node_id", nodes, value)
+            axes.bar(where + across, values, 0.92 * thick, color=bar.colour, label=bar.label)
             if value == "mean_s":
-                axes.errorbar(where, values, half, **_INTERVAL)
+                axes.errorbar(where + across, values, half, **_INTERVAL)
             mark, word = ("_", "load rho") if value == "utilisation" else ("o", estimate_label(runs))
             where, values, _ = _placed(of_run, "estimated", "node_id", nodes, value)
-            if len(values):
-                where = where - 0.42 + thick * (order + 0.5)
+            if len(values) and bar.source == "replayed":
                 size = min(9.0, 180 * thick / len(nodes)) if mark == "_" else 3.5
                 style: dict[str, Any] = {
                     "color": "black",
@@ -138,28 +153,39 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
                     "marker": mark,
                     "markersize": size,
                 }
-                axes.plot(where, values, **style)
+                axes.plot(where + across, values, **style)
                 marks[word] = Line2D([], [], label=word, **style)
-    for axes in (upper, lower):
+    for axes, _ in panels_of:
         axes.grid(alpha=0.3, axis="y")
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-    upper.set(ylabel="utilisation", ylim=(0, max(1.0, upper.get_ylim()[1])))
+    if upper is not None:
+        upper.set(ylabel="utilisation", ylim=(0, max(1.0, upper.get_ylim()[1])))
+        upper.tick_params(labelbottom=False)
     lower.set_xlabel("node")
     sojourns = table.loc[table["node_id"].isin(nodes), "mean_s"]
     time_axis(lower.yaxis, "mean sojourn of a chunk", time_unit(sojourns))
-    upper.tick_params(labelbottom=False)
     slanted = max(len(str(node)) for node in nodes) * len(nodes) > 90
     angle: dict[str, Any] = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
     lower.set_xticks(range(len(nodes)), [str(node) for node in nodes], fontsize=8, **angle)
     lower.set_xlim(-0.7, len(nodes) - 0.3)
-    handles = [*(upper.get_legend_handles_labels()[0] if len(runs) > 1 else []), *marks.values()]
+    handles = [*(lower.get_legend_handles_labels()[0] if len(bars) > 1 else []), *marks.values()]
     if handles:
         legend(figure, handles)
-    figure.suptitle(
-        f"Nodes in the replay{few(len(nodes), of, 'nodes, the busiest')}{few(len(shown), len(runs), 'runs')}"
-    )
+    cut = few(len(nodes), of, "nodes, the busiest" if busy else "nodes, the most read")
+    figure.suptitle(f"Nodes in the replay{cut}{few(len(shown), len(runs), 'runs')}")
     return figure
+
+
+def _node_bars(runs: pd.DataFrame, names_of: list[str], table: pd.DataFrame) -> list[_NodeBar]:
+    """Bars of what each run replayed, after those of what was observed: once, as a study is of one log."""
+    bars = [
+        _NodeBar(run, "replayed", name, colour)
+        for run, name, colour in zip(runs["run_id"], names_of, COLOURS, strict=False)
+    ]
+    observed = table.loc[table["source"] == "observed", "run_id"]
+    word, colour = SOURCES["observed"]
+    return [*(_NodeBar(run, "observed", word, colour) for run in observed.iloc[:1]), *bars]
 
 
 def _sources(table: pd.DataFrame) -> list[str]:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from ecjax.plotting.class_values import at_rates_of_tables
 from ecjax.plotting.looks import COLOURS, MARKS, tapering
 from ecjax.plotting.panels import few, legend, number, panels, scale
 from ecjax.plotting.runs import names, rows
@@ -89,12 +90,12 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
     at = pd.Series(load.to_numpy(), runs["run_id"])
     table = rows(out, "latencies", runs, "all")
     labels = pd.Series(names(runs, "max_load"), runs["run_id"])
+    every = list(dict.fromkeys(labels))
+    lines, several = every[:MOST_CURVES], len(every) > 1
     figure, (axes,) = panels(1, 7.5, 5.0)
     drawn: list[pd.Series] = []
     earlier: set[str] = set()
-    several = labels.nunique() > 1
-    count = labels.nunique()
-    for place, (name, line_colour) in enumerate(zip(dict.fromkeys(labels), COLOURS, strict=False)):
+    for place, (name, line_colour) in enumerate(zip(lines, COLOURS, strict=False)):
         line = table[table["run_id"].map(labels) == name]
         for source, (word, colour) in SOURCES.items():
             part = line[(line["source"] == source) & np.isfinite(line["mean_s"])]
@@ -111,12 +112,13 @@ def bounds(out: Path, runs: pd.DataFrame) -> Figure | None:
                 linestyle=STYLES.get(source, (0, (1, 1))),
                 marker=MARKS[place % len(MARKS)] if source in ("replayed", "observed") else "",
                 markersize=4,
-                linewidth=tapering(place, count)["linewidth"],
+                linewidth=tapering(place, len(lines))["linewidth"],
                 capsize=2,
                 label=f"{name}: {word}" if apart else word,
             )
             drawn.append(part["mean_s"])
-    axes.set(xlabel=LOAD, title="Mean latency and its bounds against load")
+    cut = few(len(lines), len(every), "lines")
+    axes.set(xlabel=LOAD, title=f"Mean latency and its bounds against load{cut}")
     scale(axes, pd.concat(drawn))
     time_axis(axes.yaxis, "mean " + LATENCY, time_unit(*drawn))
     per_read_s = _load_of_a_read(out, runs, load)
@@ -142,7 +144,7 @@ def _add_time_between_reads(axes: Axes, load: np.ndarray, per_read_s: float) -> 
 
 def _load_of_a_read(out: Path, runs: pd.DataFrame, load: pd.Series) -> float | None:
     """Load over the rate of all reads, s; None where that is not known, or not the same in all runs."""
-    if not batches_written(out, "inputs/files"):
+    if not (batches_written(out, "inputs/files") and at_rates_of_tables(runs)):
         return None
     rate = read_results(out, "inputs/files").groupby("input_id")["rate_per_s"].sum()
     rates = (runs["input_id"].map(rate) * runs["rate_scale"]).to_numpy(float)
