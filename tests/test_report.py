@@ -337,6 +337,46 @@ def test_an_empty_and_a_partly_failed_study_say_so():
     assert "This study is empty: no run was finished." in kinds_of(empty)["Recommendation"].warnings
 
 
+def test_sentences_about_runs_are_a_warning_each():
+    """A JSON list of them, as of a log that is predicted; one per line, as of dumps; or one alone."""
+    rows = [
+        {"notices": json.dumps(["Halves differ.", "[n1] is slow."]), "trace_remarks": "Few reads."},
+        {"notices": json.dumps(["Halves differ."]), "notes": "no sizes\nno rates"},
+        {"notices": "[]"},
+    ]
+    rows = [{"notices": None, "trace_remarks": None, "notes": None} | row for row in rows]
+    section = kinds_of(study("replay", rows))["Recommendation"]
+    words = ["Halves differ.", "[n1] is slow.", "Few reads.", "no sizes", "no rates"]
+    assert list(section.warnings) == words
+
+
+def test_replays_that_differ_are_told_apart():
+    """By what was swept, whichever it was; by plans only where nothing else differs."""
+    plain = {"policy": "probabilistic", "mean_s": 0.1, "plan_run": "abcdefgh", "size_scale": 1.0}
+    plain |= {"slow": None, "importance": None, "class_rate_scale": None}
+    changes = {
+        "slow": (json.dumps({"x": 5.0}), json.dumps({"y": 5.0})),
+        "size_scale": (1.0, 2.0),
+        "importance": (json.dumps({"gold": 1.0, "silver": 0.5}), json.dumps({"gold": 1.0, "silver": 2.0})),
+        "class_rate_scale": (json.dumps({"gold": 1.0}), json.dumps({"gold": 3.0})),
+        "plan_run": ("abcdefgh", "hgfedcba"),
+    }
+    labels = {
+        "slow": ["slow x 5", "slow y 5"],
+        "size_scale": ["1", "2"],
+        "importance": ["importance gold 1, silver 0.5", "importance gold 1, silver 2"],
+        "class_rate_scale": ["class rates gold 1", "class rates gold 3"],
+        "plan_run": ["plan abcdef", "plan hgfedc"],
+    }
+    for name, values in changes.items():
+        runs = [plain | {"run_id": f"r{place}", name: value} for place, value in enumerate(values)]
+        chart = titled(replay.section(study("replay", runs)), "Mean latency")
+        assert chart.table["replay"].to_pylist() == labels[name]
+    scaled = [plain | {"run_id": each, "plan_run": each, "rate_scale": float(each)} for each in "12"]
+    chart = titled(replay.section(study("replay", scaled)), "Mean latency")
+    assert chart.table["replay"].to_pylist() == ["1", "2"]
+
+
 def test_embedded_json_ends_no_script():
     text = embedded({"id": "</script>\u2028<!--"})
     assert "<" not in text and "\u2028" not in text

@@ -37,3 +37,18 @@ def test_fcfs_finishes_by_hand():
         node_ids=pa.array(["a", "b"]),
     )
     np.testing.assert_array_equal(fcfs_finishes(accesses), [3.0, 1.0, 4.0, 4.0])
+
+
+def test_accesses_with_a_finish_alone_are_served_behind_those_before_them():
+    """Two nodes in order of arrival, by hand; the log lacks when some of their services began."""
+    finish = np.array([1.0, 0.7, 2.0, 3.0, 5.0])
+    accesses = Accesses(
+        begin=np.arange(6),
+        arrival=np.array([0.0, 0.0, 0.5, 1.0, 4.0]),
+        node=np.array([0, 1, 0, 0, 1]),
+        bytes=np.ones(5),
+        start=np.array([0.0, np.nan, np.nan, 2.0, 4.0]),
+        finish=finish,
+        node_ids=pa.array(["a", "b", "none"]),
+    )
+    np.testing.assert_allclose(fcfs_finishes(accesses), finish)

@@ -14,6 +14,7 @@ from ecjax.errors import UserError
 from ecjax.tables.importers import open_trace
 from ecjax.tables.requests import requests
 from ecjax.validation import theory as validation_theory
+from ecjax.validation.halves import change_of_rate
 from ecjax.validation.validate import validate
 
 EXPONENTIAL = lambda rng, node, size: rng.exponential(0.1)  # noqa: E731
@@ -369,7 +370,31 @@ def test_changed_rates_are_told(tmp_path):
         values = np.array(rows[name])
         rows[name] = np.where(early, values, middle + 3 * (values - middle))
     found = validate(read(rows, tmp_path), replications=1)
-    assert any(re.match(r"Requests come -6\d % as often in the second half", s) for s in found.notices)
+    assert any(re.match(r"Requests come 6\d % less often in the second half", s) for s in found.notices)
+
+
+def test_rates_change_by_more_than_chance():
+    """Requests at equal gaps; Poisson ones, of whose halves two standard errors are 23 %; and twice as many."""
+    assert change_of_rate(np.arange(20.0), 10) == change_of_rate(np.arange(21.0), 10) == 0
+    rng, count = np.random.default_rng(0), 300
+    gaps = rng.exponential(size=(400, count))
+    alike = [change_of_rate(np.cumsum(each), count // 2) for each in gaps]
+    assert np.mean(np.array(alike) != 0) < 0.08  # 5 %, and three standard errors of that share
+    gaps[:, count // 2 :] /= 2
+    changed = [change_of_rate(np.cumsum(each), count // 2) for each in gaps]
+    assert np.all(np.array(changed) > 0)
+    assert np.median(changed) == pytest.approx(1, abs=0.05)
+    assert change_of_rate(np.zeros(2), 1) == 0
+
+
+def test_begins_of_service_that_are_missing_are_no_work_undone(stationary, tmp_path):
+    """Of 10 % of the accesses; nodes are as ever."""
+    rows, _ = stationary
+    missing = np.random.default_rng(5).random(len(rows["start_s"])) < 0.1
+    start = [None if lacks else begin for lacks, begin in zip(missing, rows["start_s"], strict=True)]
+    found = validate(read(rows | {"start_s": start}, tmp_path), replications=1)
+    assert found.own_times_difference_s < 1e-9
+    assert not any("serve otherwise" in sentence for sentence in found.notices)
 
 
 def test_a_second_half_that_is_slower_than_the_bound(tmp_path):

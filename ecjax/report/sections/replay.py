@@ -1,5 +1,8 @@
 """Latencies of replays: distributions beside bound, estimate and what was observed; means and tails."""
 
+import json
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +26,8 @@ _TAIL = (
     ("promised_p99_s", "bound, Poisson arrivals"),
     ("observed_p99_s", "observed"),
 )
-_NAMES = ("method", "theta", "policy", "queue", "service", "rate_scale")
+_BY_NAME = {"importance": "importance", "class_rate_scale": "class rates", "slow": "slow"}  # columns of JSON
+_NAMES = ("method", "theta", "policy", "queue", "service", *_BY_NAME, "rate_scale", "size_scale")
 _QUANTILES = (("p50_s", 0.5), ("p90_s", 0.9), ("p99_s", 0.99), ("p999_s", 0.999))
 _WORDS = {"estimated": "expected", "trace_estimated": "expected, the log's arrivals", "bound": "bound"}
 _SHARES = ["replay", "source", "latency_s", "share_below"]
@@ -57,10 +61,29 @@ def section(results: Results) -> Section | None:
 
 
 def _named(runs: pa.Table) -> pa.Table:
-    """Runs with a column that says what tells them apart."""
-    names = [name for name in pick(runs, _NAMES).column_names if len(pc.unique(runs.column(name))) > 1]
-    labels = words(labelled(runs, names or ["run_id"], "label"), "label")
+    """Runs with a column that says what tells them apart: what was swept, and plans where that is not all."""
+    told = runs
+    for place, name in enumerate(runs.column_names):
+        if name in _BY_NAME or name == "plan_run":
+            texts = [_in_words(name, value) for value in runs.column(name).to_pylist()]
+            told = told.set_column(place, name, pa.array(texts, pa.string()))
+    names = _differing(told, _NAMES)
+    if len(set(words(labelled(told, names, "label"), "label", WHOLE))) < len(told):
+        names += _differing(told, ("plan_run",))
+    labels = words(labelled(told, names or ["run_id"], "label"), "label")
     return runs.append_column("replay", pa.array(distinct(labels), pa.string()))
+
+
+def _differing(runs: pa.Table, names: Sequence[str]) -> list[str]:
+    return [name for name in pick(runs, names).column_names if len(pc.unique(runs.column(name))) > 1]
+
+
+def _in_words(name: str, value: str | None) -> str | None:
+    """A plan by the beginning of its id, and what is JSON by class or node."""
+    if value is None or name == "plan_run":
+        return value and f"plan {value[:6]}"
+    each = (f"{key} {number:g}" for key, number in json.loads(value).items())
+    return f"{_BY_NAME[name]} {', '.join(each)}"
 
 
 def _of_all(results: Results, dataset: str, columns: tuple[str, ...], chosen: pa.Table) -> pa.Table | None:

@@ -11,9 +11,10 @@ import pytest
 from rich.console import Console
 
 from ecjax.plotting.panels import limit, number
-from ecjax.plotting.runs import names
+from ecjax.plotting.runs import names, swept
 from ecjax.studies.replay.figures import kinds as replay
 from ecjax.studies.replay.tables import TABLES
+from ecjax.studies.replay.words import MOST_BARS, MOST_CURVES
 from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
@@ -147,6 +148,20 @@ def test_what_was_not_written_and_what_failed(tmp_path):
     assert drawn(out, runs.assign(mean_s=np.nan), list(replay.KINDS)) == ""
 
 
+def test_runs_that_were_not_written_are_said_to_be_missing(tmp_path):
+    out = tmp_path / "out"
+    stored(out, [run("a")], write=["latencies"])
+    stored(out, [run("b", mean=20.0)], write=["latency_bins"])
+    runs = stored(out, [run("c", mean=30.0), run("d", mean=40.0)])
+    runs = read_results(out, "runs").set_index("run_id").loc[["a", "b", *runs["run_id"]]].reset_index()
+    text = drawn(out, runs, ["cdf", "latency", "services"])
+    assert "figure cdf: without 2 runs, whose datasets latencies and latency_bins were not written" in text
+    assert "figure latency: without 1 run, whose dataset latencies was not written" in text
+    assert "figures in" in text and "needs" not in text
+    bars = replay.draw.figure(out, runs, "latency").axes[0].patches
+    np.testing.assert_allclose([bar.get_width() for bar in bars], [10, 30, 40, 11, 33, 44, 12, 36, 48])
+
+
 def test_the_distribution_of_classes_of_one_run(tmp_path):
     runs = stored(tmp_path / "out", [run("a")])
     left, right = replay.cdf(tmp_path / "out", runs).axes
@@ -220,6 +235,34 @@ def test_nodes_with_their_load_and_sojourn(tmp_path):
     assert [label.get_text() for label in lower.get_xticklabels()] == list(NODES)
 
 
+def test_nodes_of_a_log_that_is_predicted(tmp_path):
+    """How busy they were is not known: sojourns as replayed beside those observed, 1.1 times as long; the most read."""
+    rows = [run("a", service="empirical", arrivals="trace"), run("b", mean=20.0, service="gamma")]
+    out, count = tmp_path / "out", MOST_BARS + 20
+    with ResultStore(out, TABLES, {"file_id": pa.string(), "node_id": pa.string()}, None) as store:
+        for row in rows:
+            common = {"run_id": row["run_id"], "group": "node"}
+            table = [
+                common | {"node_id": f"n{node}", "source": source, "mean_s": factor * row["mean_s"]}
+                | {"requests": node, "ci_s": 1.0}
+                for source, factor in (("replayed", 1.0), ("observed", 11.0 / row["mean_s"]), ("estimated", 0.9))
+                for node in range(count)
+            ]  # fmt: skip
+            schema = dataset_schema(TABLES, "latencies", {})
+            store.commit([row], {"latencies": pa.Table.from_pylist(table, schema=schema)})
+    figure = replay.utilisation(out, read_results(out, "runs").sort_values("run_id"))
+    (axes,) = figure.axes
+    heights = [bar.get_height() for bar in axes.patches]
+    np.testing.assert_allclose(heights, np.repeat([11.0, 10.0, 20.0], MOST_BARS))
+    marks = [line.get_ydata() for line in axes.get_lines() if line.get_marker() == "o"]
+    np.testing.assert_allclose(marks, np.repeat([[9.0], [18.0]], MOST_BARS, axis=1))
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert shown == [f"n{node}" for node in range(20, count)]
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["observed", "empirical", "gamma", "estimated, if Poisson"]
+    assert f"({MOST_BARS} of {count} nodes, the most read)" in figure.get_suptitle()
+
+
 def test_a_sweep_over_rates_and_one_over_sizes(sweep, tmp_path):
     out, runs = sweep
     mean, tail = replay.sweep(out, runs).axes
@@ -275,6 +318,51 @@ def test_the_load_of_policies_that_leave_it_open_is_their_utilisation(tmp_path):
     assert replay.bounds(tmp_path / "out", runs.iloc[[0, 2]]) is None
 
 
+def test_slow_nodes_are_lines_of_their_own(tmp_path):
+    rows = [
+        run(f"{node}{scale}", slow=json.dumps({node: 5.0}), rate_scale=scale, mean=mean * scale)
+        for node, mean in (("n1", 10.0), ("n2", 30.0))
+        for scale in (1.0, 2.0)
+    ]
+    figure = replay.sweep(tmp_path / "out", stored(tmp_path / "out", rows, ("replayed",)))
+    lines = [line.get_ydata(orig=False) for line in figure.axes[0].get_lines() if line.get_linestyle() == "-"]
+    np.testing.assert_allclose(lines, [[10, 20], [30, 60]])
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words[:2] == ["services of n1 x 5", "services of n2 x 5"]
+
+
+@pytest.mark.parametrize(
+    "own", [{"arrivals": "trace"}, {"params": json.dumps({"inputs": {"rates": "print"}})}], ids=["log", "rates"]
+)
+def test_rates_that_are_not_those_of_a_table_are_no_axis(tmp_path, own):
+    """Of a log, or as factors have them: what they were multiplied by is known."""
+    rows = [run(str(scale), mean=scale, rate_scale=scale, max_load=0.2 * scale) | own for scale in (1.0, 2.0)]
+    out, table = tmp_path / "out", stored(tmp_path / "out", rows)
+    axes = replay.sweep(out, table).axes[0]
+    assert axes.get_xlabel() == "rates multiplied by"
+    np.testing.assert_allclose(axes.get_lines()[0].get_xdata(orig=False), [1, 2])
+    # nor is there a time between reads
+    assert not replay.bounds(out, table).axes[0].child_axes
+    plain = stored(tmp_path / "plain", [row | {"arrivals": "poisson", "params": "{}"} for row in rows])
+    assert replay.bounds(tmp_path / "plain", plain).axes[0].child_axes
+    scales = [json.dumps({"gold": scale, "silver": 1.0}) for scale in (1.0, 3.0)]
+    rows = [run(str(place), class_rate_scale=each) | own for place, each in enumerate(scales)]
+    column, values, label = swept(tmp_path / "classes", stored(tmp_path / "classes", rows))
+    assert (column, label) == ("class_rate_scale", "planned rates of class gold multiplied by")
+    assert values.tolist() == [1.0, 3.0]
+
+
+def test_bounds_of_more_lines_than_can_be_told_apart(tmp_path):
+    rows = [
+        run(f"{name}{load}", service=f"law {name}", max_load=load)
+        for name in range(MOST_CURVES + 1)
+        for load in (0.2, 0.4)
+    ]
+    axes = replay.bounds(tmp_path / "out", stored(tmp_path / "out", rows, ("replayed",))).axes[0]
+    assert len(axes.get_legend_handles_labels()[1]) == MOST_CURVES
+    assert f"({MOST_CURVES} of {MOST_CURVES + 1} lines)" in axes.get_title()
+
+
 def test_names_tell_runs_apart():
     def of(*rows, axis=None):
         return names(pd.DataFrame(rows), axis)
@@ -288,6 +376,10 @@ def test_names_tell_runs_apart():
     both = run("a", rate_scale=0.5, queue="fcfs"), run("b", queue="priority")
     assert of(*both) == ["fcfs, rates x 0.5", "priority, rates x 1"]
     assert of(*both, axis="rate_scale") == ["fcfs", "priority"]
+    every = [run(name, slow=json.dumps({name: 5.0})) for name in "ab"]
+    assert of(*every) == ["services of a x 5", "services of b x 5"]
+    many = {f"n{node}": 2.0 for node in range(5)}
+    assert of(run("a"), run("b", slow=json.dumps(many)))[1] == "services of n0 x 2, n1 x 2, n2 x 2, ..."
 
 
 def test_axes_end_before_what_is_far_off():

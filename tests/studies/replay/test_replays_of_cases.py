@@ -20,9 +20,11 @@ from ecjax.simulation.run import QUEUES as LIBRARY_QUEUES
 from ecjax.studies.analyze.tables import TABLES as ANALYSIS
 from ecjax.studies.replay.figures.kinds import KINDS
 from ecjax.studies.replay.inputs import read_cases
+from ecjax.studies.replay.operating_point import operating_point
 from ecjax.studies.replay.options import FIGURES, POLICIES, QUEUES, SERVICES, ReplayOptions
 from ecjax.studies.replay.plans import PLAN_QUEUES
 from ecjax.studies.replay.run import items_of
+from ecjax.studies.replay.simulation import simulation
 from ecjax.studies.replay.study import replay_study
 from ecjax.studies.replay.tables import TABLES
 from ecjax.tables.importers import open_trace
@@ -213,12 +215,30 @@ def test_too_few_reads_for_an_interval_have_none(tmp_path):
 
 
 def test_rates_that_end_before_the_reads_are_refused(tmp_path):
-    path, plan = str(tmp_path / "rates.parquet"), plan_by_hand(tmp_path, "fcfs")
-    for start, factor, come in (([0.0], [0.0], 0), ([0.0, 4.0], [1.0, 0.0], 4 * sum(RATES))):
-        pq.write_table(pa.table({"start_s": start, "factor": factor}), path)
-        with pytest.raises(UserError, match="found a factor of 0 for all files that are read") as caught:
-            shown(plan=plan, out=str(tmp_path / "out"), rates=path)
-        assert f"when {come:.4g} of 500 reads" in str(caught.value) and not (tmp_path / "out").exists()
+    path = str(tmp_path / "rates.parquet")
+    for scale in (1.0, 2.0):  # of the plan
+        plan = plan_by_hand(tmp_path / f"plan{scale:g}", "fcfs", rate_scale=scale)
+        for start, factor, come in (([0.0], [0.0], 0), ([0.0, 4.0], [1.0, 0.0], 4 * scale * sum(RATES))):
+            pq.write_table(pa.table({"start_s": start, "factor": factor}), path)
+            with pytest.raises(UserError, match="found a factor of 0 for all files that are read") as caught:
+                shown(plan=plan, out=str(tmp_path / "out"), rates=path)
+            assert f"when {come:.4g} of 500 reads" in str(caught.value) and not (tmp_path / "out").exists()
+
+
+def test_writes_come_for_as_long_as_reads_whose_rates_vary(tmp_path):
+    """Reads at a tenth of their rates take ten times as long, and so long come writes, all of which are counted on."""
+    path, count, write_rate = str(tmp_path / "rates.parquet"), 2000, 0.1
+    pq.write_table(pa.table({"start_s": [0.0], "factor": [0.1]}), path)
+    plan = plan_by_hand(tmp_path, "fcfs", write_rate=write_rate)
+    options = checked(ReplayOptions(**(FEW | {"plan": plan, "rates": path, "requests": count})))
+    [case] = read_cases(options)
+    [item] = items_of(case, options)
+    at = operating_point(case, item.point, options)
+    done: list[float] = []
+    outcome = simulation(case, at, item.point, options).replication(0, done.append)
+    expected = count + count / (0.1 * sum(RATES)) * len(RATES) * write_rate
+    assert outcome.requests == pytest.approx(expected, rel=0.08)
+    assert 0.9 < sum(done) <= 1
 
 
 def test_factors_of_rates_are_refused_beside_the_arrivals_of_a_log():
