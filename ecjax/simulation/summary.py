@@ -260,11 +260,11 @@ def interval_beside_others(replications: list[np.ndarray]) -> float:
     spread = np.sum(np.square(apart), axis=0)
     if not spread.any():
         return 0.0
-    # as Welch and Satterthwaite have it: few batches, as those of an outage, may have most of the spread
-    freedom = float(spread.sum() ** 2 / np.sum(spread**2)) * (len(apart) - 1)
+    # as Welch and Satterthwaite have it: few batches, as those of an outage, may have most of the spread. Without what
+    # chance adds to the squares it is R - 1 where one batch has all
+    freedom = (len(apart) + 1) * float(spread.sum() ** 2 / np.sum(spread**2)) - 2
     correlation = 0.0
     if number > 1:
-        freedom = max(freedom, _FEWEST_BATCHES)
         correlation = min(max(_correlation(apart)[0], 0.0), 0.9)
     variance = float(spread.sum()) * len(apart) / (len(apart) - 1)
     variance *= (1 + correlation) / (1 - correlation)

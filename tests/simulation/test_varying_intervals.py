@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ecjax.simulation.summary import interval, interval_beside_others
 
@@ -41,3 +42,14 @@ def test_what_all_replications_have_alike_is_not_noise(number, phi):
 
 def test_nothing_counted_has_no_interval():
     assert np.isnan(interval_beside_others([np.zeros((BATCHES, 2))] * 2))
+
+
+@pytest.mark.parametrize("number", [2, 4, 7])
+def test_of_one_batch_that_differs_the_interval_is_students(number):
+    """All but one batch are the same in all replications: the interval is that of the means of the replications."""
+    random = np.random.default_rng(number)
+    made = np.stack([np.full(BATCHES, 100.0), 100 * MEAN], axis=1) * np.ones((number, 1, 1))
+    made[:, 130, 1] += random.standard_normal(number)
+    means = made[..., 1].sum(axis=1) / made[..., 0].sum(axis=1)
+    expected = stats.t.ppf(0.975, number - 1) * means.std(ddof=1) / np.sqrt(number)
+    assert interval_beside_others(list(made)) == pytest.approx(expected, rel=1e-9)
