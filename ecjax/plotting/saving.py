@@ -63,7 +63,10 @@ class Drawing:
             shown = _shown(out, runs, kind)
             figure = _figure(out, shown, kind)
             if isinstance(figure, Figure) and shown.without:
-                say(console, f"figure {name}: without {count_text(shown.without, 'run')}, {_unwritten('whose', kind)}")
+                say(
+                    console,
+                    f"figure {name}: without {count_text(shown.without, 'run')}, {_unwritten('whose', kind)}",
+                )
             yield name, figure
 
     def figure(self, out: str | Path, runs: pd.DataFrame, name: str) -> Figure:

@@ -332,7 +332,9 @@ def test_slow_nodes_are_lines_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "own", [{"arrivals": "trace"}, {"params": json.dumps({"inputs": {"rates": "print"}})}], ids=["log", "rates"]
+    "own",
+    [{"arrivals": "trace"}, {"params": json.dumps({"inputs": {"rates": "print"}})}],
+    ids=["log", "rates"],
 )
 def test_rates_that_are_not_those_of_a_table_are_no_axis(tmp_path, own):
     """Of a log, or as factors have them: what they were multiplied by is known."""

@@ -131,7 +131,7 @@ def utilisation(out: Path, runs: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(max(7.0, 0.3 * len(nodes) + 2.5), 6.4 if busy else 3.8), layout="constrained")
     upper = figure.add_subplot(2, 1, 1) if busy else None
     lower = figure.add_subplot(2, 1, 2, sharex=upper) if busy else figure.add_subplot()
-    panels_of: list[tuple[Axes, str]] = ([] if upper is None else [(upper, "utilisation")]) + [(lower, "mean_s")]
+    panels_of = [(lower, "mean_s")] if upper is None else [(upper, "utilisation"), (lower, "mean_s")]
     bars = _node_bars(shown, names(runs, alone="replayed"), table)
     marks: dict[str, Line2D] = {}
     for order, bar in enumerate(bars):
