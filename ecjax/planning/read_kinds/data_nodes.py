@@ -65,12 +65,12 @@ def moved(
     placed = data.copy()
     state = np.zeros((3, stored.shape[1]))  # chunks 1/s, load, A_2
     state[0], state[1:] = other.waiting, other.sums[:2]
-    first, second = (np.einsum("rcp,pm->rcm", powers[~read], each) for each in service[:2])
     rows, chunks = np.nonzero(there[~read])
     nodes = data[~read][rows, chunks]
-    np.add.at(state[0], nodes, powers[~read][rows, chunks, 0])
-    np.add.at(state[1], nodes, first[rows, chunks, nodes])
-    np.add.at(state[2], nodes, second[rows, chunks, nodes])
+    held = powers[~read][rows, chunks]
+    np.add.at(state[0], nodes, held[:, 0])
+    for sums, moment in zip(state[1:], service[:2], strict=True):
+        np.add.at(sums, nodes, np.einsum("tp,pt->t", held, moment[:, nodes]))
     order = some[np.argsort(-np.sum(powers[some, :, 0] * there[some], axis=1), kind="stable")]
     _place(placed, read_only(stored), read_only(powers), read_only(service), state, order)
     return placed

@@ -1,6 +1,7 @@
 """Hot data chunks are kept apart: against every assignment of small cases, and where all are read alike."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -155,3 +156,21 @@ def test_rows_that_are_held_stay_and_their_work_counts():
     placed = moved(*problem, np.array([False, True, True]))
     assert np.array_equal(placed[0], data[0])
     assert value(placed) <= value(data)
+
+
+def test_rows_that_are_held_take_no_table_of_all_nodes():
+    """2000 rows of six data chunks on 1000 nodes: a number for each chunk and node would be 96 MB."""
+    moved(*alike(0)[0], np.ones(3, bool))  # compiled before memory is counted
+    rows, nodes, k = 2000, 1000, 6
+    random = np.random.default_rng(0)
+    stored = random.random((rows, nodes)).argsort(axis=1) < k + 2
+    data = np.array([np.flatnonzero(row)[:k] for row in stored])
+    rates, means = random.uniform(0.1, 1.0, (rows, k)), random.uniform(0.01, 0.02, nodes)
+    movable = np.arange(rows) == 0
+    problem = data, stored, work_of(rates), service_of(means), nothing_waits(np.zeros((3, nodes)))
+    tracemalloc.start()
+    placed = moved(*problem, movable)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+    assert np.array_equal(placed[1:], data[1:]) and set(placed[0]) <= set(np.flatnonzero(stored[0]))
