@@ -74,31 +74,42 @@ class Counts(NamedTuple):
 
 
 class Tally:
-    """Counts files as they come; the order of the pieces changes sums of rates in their last digits only."""
+    """Counts files as they come; the order of the pieces changes sums of rates in their last digits only.
+
+    Steps have columns in the order in which they are met: rates are of few of all that there might be.
+    """
 
     def __init__(self) -> None:
         self._codes: dict[Code, int] = {}
-        self._size = np.zeros((0, STEPS), np.int64)
-        self._total, self._low, self._high = (np.zeros((0, STEPS)) for _ in range(3))
+        self._steps, self._column = np.zeros(0, np.int64), np.full(STEPS, -1)
+        self._size = np.zeros((0, 0), np.int64)
+        self._total, self._low, self._high = (np.zeros((0, 0)) for _ in range(3))
 
     def add(self, piece: Piece) -> None:
         """Count the files of a piece."""
-        code = self._code_of(piece)
-        while len(self._size) < len(self._codes):
-            self._size = np.vstack([self._size, np.zeros((1, STEPS), np.int64)])
-            self._total = np.vstack([self._total, np.zeros((1, STEPS))])
-            self._low = np.vstack([self._low, np.full((1, STEPS), np.inf)])
-            self._high = np.vstack([self._high, np.full((1, STEPS), -np.inf)])
-        _count(code, steps_of(piece.rate), piece.rate, self._size, self._total, self._low, self._high)
+        code, step = self._code_of(piece), steps_of(piece.rate)
+        met = np.zeros(STEPS, bool)
+        met[step] = True
+        new = np.flatnonzero(met & (self._column < 0))
+        self._column[new] = len(self._steps) + np.arange(len(new))
+        self._steps = np.append(self._steps, new)
+        more = [(0, len(self._codes) - len(self._size)), (0, len(new))]
+        if np.any(more):
+            self._size, self._total = np.pad(self._size, more), np.pad(self._total, more)
+            self._low = np.pad(self._low, more, constant_values=np.inf)
+            self._high = np.pad(self._high, more, constant_values=-np.inf)
+        _count(code, self._column[step], piece.rate, self._size, self._total, self._low, self._high)
 
     def counts(self) -> Counts:
         """What has been counted, by code."""
         order = sorted(self._codes)
-        rows = [self._codes[code] for code in order]
-        size = self._size[rows]
-        code, step = np.nonzero(size)
-        total, low, high = (each[rows][code, step] for each in (self._total, self._low, self._high))
-        return Counts(tuple(order), code, step, size[code, step].astype(float), total, low, high)
+        by_step = np.argsort(self._steps)
+        cells = np.ix_([self._codes[code] for code in order], by_step)
+        size = self._size[cells]
+        code, column = np.nonzero(size)
+        total, low, high = (each[cells][code, column] for each in (self._total, self._low, self._high))
+        step = self._steps[by_step][column]
+        return Counts(tuple(order), code, step, size[code, column].astype(float), total, low, high)
 
     def _code_of(self, piece: Piece) -> np.ndarray:
         """Number of the code of every file in the order in which codes were met."""
@@ -130,9 +141,9 @@ def steps_of(rate: np.ndarray) -> np.ndarray:
 
 
 @njit()
-def _count(code, step, rate, size, total, low, high):
+def _count(code, column, rate, size, total, low, high):
     for i in range(len(code)):
-        c, s, x = code[i], step[i], rate[i]
+        c, s, x = code[i], column[i], rate[i]
         size[c, s] += 1
         total[c, s] += x
         low[c, s] = min(low[c, s], x)

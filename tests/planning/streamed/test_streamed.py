@@ -1,5 +1,7 @@
 """Plans of files that come in pieces: the relaxation of whole tables, and choices that keep every rule."""
 
+import tracemalloc
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -142,3 +144,24 @@ def test_rates_of_nothing_are_a_step_of_their_own():
         0,
         *[int(steps_of(np.ones(1))[0])] * 2,
     ]
+
+
+def test_counts_of_many_codes_take_little_memory():
+    """32 B for each code and step that there is; all steps that a float64 may be in are 8 MB for each code."""
+    codes, steps = 64, 100
+    k = np.repeat(np.arange(1, codes + 1), steps)
+    rate = np.tile(np.geomspace(1e-3, 1e3, steps), codes)
+    Tally().add(Piece(k[:1], k[:1], k[:1], rate[:1]))  # compiled before memory is counted
+    tracemalloc.start()
+    tally = Tally()
+    for part in (slice(None, None, -2), slice(0, None, 2)):
+        tally.add(Piece(k[part], k[part], k[part], rate[part]))
+    counts = tally.counts()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+    assert counts.files == codes * steps
+    # by code, in each by step
+    np.testing.assert_array_equal(counts.code, k - 1)
+    np.testing.assert_array_equal(counts.total, rate)
+    np.testing.assert_array_equal(counts.step, steps_of(rate))
