@@ -6,9 +6,10 @@ before it keeps the limits: here placements that differ by one or two exchanges 
 not many placements at all, none is too far away.
 """
 
+import heapq
 import math
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import jax
 import jax.numpy as jnp
@@ -104,16 +105,32 @@ def _nearby(search: Search, point: Point) -> Iterator[_Plan]:
         for into in np.flatnonzero(~stored[row])
     ]
     sets: list[tuple[_Move, ...]] = [(move,) for move in moves if move[3] < 0]
-    # two that both save are for the next time
-    pairs = [pair for pair in combinations(moves, 2) if max(pair[0][3], pair[1][3]) >= 0 and _apart(*pair)]
-    pairs = [pair for pair in pairs if pair[0][3] + pair[1][3] < 0]
-    sets += sorted(pairs, key=lambda pair: pair[0][3] + pair[1][3])[:_PAIRS]
+    sets += islice(_pairs(moves), _PAIRS)
     for moved in sets:
         probabilities, chunks = reads.copy(), stored.copy()
         for row, out, into, _ in moved:
             probabilities[row, into], probabilities[row, out] = probabilities[row, out], 0.0
             chunks[row, out], chunks[row, into] = False, True
         yield probabilities, chunks
+
+
+def _pairs(moves: list[_Move]) -> Iterator[tuple[_Move, _Move]]:
+    """Pairs of exchanges that save together, those that save most first: of one that saves and one that does not.
+
+    Two that both save are for the next time.
+    """
+    ordered = sorted(moves, key=lambda move: move[3])
+    saving, paying = ([move for move in ordered if (move[3] < 0) == saves] for saves in (True, False))
+    # the best pair of each that saves with those that it has not met: all pairs at once may be millions
+    best = [(one[3] + paying[0][3], i, 0) for i, one in enumerate(saving)] if paying else []
+    while best and best[0][0] < 0:
+        _, i, j = best[0]
+        if _apart(saving[i], paying[j]):
+            yield saving[i], paying[j]
+        if j + 1 < len(paying):
+            heapq.heapreplace(best, (saving[i][3] + paying[j + 1][3], i, j + 1))
+        else:
+            heapq.heappop(best)
 
 
 def _apart(one: _Move, other: _Move) -> bool:
