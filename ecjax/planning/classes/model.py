@@ -72,7 +72,10 @@ def class_model(problem: Problem, of_file: ArrayLike, classes: int, queue: str) 
     by_class = np.bincount(number, share, classes)
     if np.any(by_class <= 0):
         raise ValueError(f"class {int(np.argmin(by_class))} has no reads")
-    pairs = np.stack([number, np.asarray(problem.files.chunk_bytes, float)])
+    size, read, some = np.asarray(problem.files.chunk_bytes, float), share > 0, np.empty(classes)
+    some[number[read]] = size[read]
+    # files that are never read are of the kind of one that is: proofs are for classes of one kind
+    pairs = np.stack([number, np.where(read, size, some[number])])
     kinds, kind = np.unique(pairs, axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     count = kinds.shape[1]

@@ -311,3 +311,21 @@ def test_parts_of_other_classes_are_not_convex():
             Tiny(both.model, plain, reads, both.stored, both.weights).latencies(reads, [2.0, 5.0])[0]
         )
     assert values[0] - 2 * values[1] + values[2] < -0.05 * values[1]
+
+
+def test_a_file_that_is_never_read_takes_no_proof_away():
+    """Its size is of no chunk that is read: the gaps are those without it being of another size."""
+    case = tiny_case(1, 0.6)
+    files = case.files.assign(rate_per_s=case.files["rate_per_s"] * [1.0, 1.0, 0.0, 1.0])
+    start, stored = case.k[:, None] / 4 * np.ones((4, 4)), np.ones((4, 4))
+    found = []
+    for size in (1.0, 1.3):
+        given = Case(case.nodes, files.assign(bytes=files["bytes"] * [1.0, 1.0, size, 1.0]))
+        plain = plain_classes(given, TINY_CLASSES, "weighted")
+        model = class_problem(given, TINY_CLASSES, "weighted")
+        both = Tiny(model, plain, start, stored, spare_weights(work(plain, start, stored)))
+        found.append(gaps(both, both.goal(COEFFICIENT), start, [3.0, 5.0]))
+    same, other = found
+    assert np.all(np.isfinite(same.by_class))
+    np.testing.assert_allclose(other.by_class, same.by_class, rtol=1e-12)
+    np.testing.assert_allclose(other.joint, same.joint, rtol=1e-12)
