@@ -77,7 +77,7 @@ class Step(NamedTuple):
     iteration: int
     name: str  # start, weights, scheduling or placement
     in_force: int | None  # class whose objective is in force; None where all are
-    objective: float  # s, the objective in force after the step
+    objective: float | None  # s, the objective in force after the step; None while prices of limits are searched
     latency: np.ndarray  # (K,) s, L_k after the step
     gap: float | None  # proven: how much better reads could be spread, relative to the objective in force
 
@@ -150,6 +150,8 @@ class Alternation:
         self.key = jax.random.key(settings.seed)
         self.gaps, self.joint_gap = np.full(classes, np.nan), np.nan
         self.least = jnp.full(classes, jnp.inf)  # L_k that each class has reached
+        # prices of limits: objectives are in dollars, or of one class, and others at every step
+        self.searching = False
 
     @property
     def point(self) -> Point:
@@ -283,7 +285,8 @@ class Alternation:
 
     def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
         """Keep a step."""
-        step = Step(iteration, name, number, value, np.asarray(self.state.latency), gap)
+        told = None if self.searching else value
+        step = Step(iteration, name, number, told, np.asarray(self.state.latency), gap)
         self.steps.append(step)
         if self.advance is not None:
             self.advance(step)

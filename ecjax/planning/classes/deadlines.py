@@ -180,6 +180,7 @@ class _Planning:
         """Keep deadlines class by class, then lower the cost."""
         run, nothing = self.run_of, np.full(self.model.classes, np.nan)
         run.note(0, "start", None, run.overall(), None)
+        run.searching = True
         stable = [point for point in self.starts if _stable(point)]
         if not stable:
             return Kept(run.result(0, False), nothing, nothing, nothing)
@@ -330,6 +331,7 @@ class _Planning:
     def _spread(self, point: Point) -> None:
         """Make the best of latency that costs nothing: shares and reads for the importance of the classes."""
         run, bound = self.run_of, np.isfinite(self.most)
+        run.searching = False
         run.point = point
         most = np.maximum(self._measure(point), self.most)[bound] * (1 + _ROUNDING)
         iteration = run.steps[-1].iteration

@@ -98,7 +98,7 @@ def history(run_id: str, plan: ClassPlan, classes: Classes) -> pa.Table:
                 [None if step.in_force is None else classes.names[step.in_force] for step in steps],
                 pa.string(),
             ),
-            "objective": [step.objective for step in steps],
+            "objective": pa.array([step.objective for step in steps], pa.float64()),
             "class_latency_s": [
                 json.dumps(dict(zip(classes.names, step.latency.tolist(), strict=True))) for step in steps
             ],

@@ -234,7 +234,7 @@ def _solution(queue: str, case: Case, model: ClassModel, plan: ClassPlan) -> Sol
         load=plain.load,
     )
     iterations, converged = jnp.asarray(plan.iterations), jnp.asarray(plan.converged)
-    history = jnp.asarray([step.objective for step in plan.steps])
+    history = jnp.asarray(np.array([step.objective for step in plan.steps], float))
     return Solution(reads, stored, evaluation, iterations, converged, history)
 
 

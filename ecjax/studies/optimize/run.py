@@ -80,7 +80,8 @@ def _solved(options: OptimizeOptions, case: Case, items: dict[str, Item]) -> tup
 
 
 def _tell(step: Step) -> None:
-    detail(f"iteration {step.iteration}, {step.name}: objective {step.objective:.5g} s")
+    objective = "" if step.objective is None else f": objective {step.objective:.5g} s"
+    detail(f"iteration {step.iteration}, {step.name}{objective}")
 
 
 def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tuple[Rows, Datasets]:

@@ -159,8 +159,9 @@ TABLES = job_tables(
             "scheduling_gap",
             FLOAT,
             "",
-            "by class, or with small reads: on the same placement a better spread of reads, and of small reads over "
-            "their kinds, gains at most this, relatively; null: no proof",
+            "by class, or with small reads: on the same placement a better spread of reads gains at most this, relatively: "
+            "by class at the plan's z and shares of the nodes, with small reads at any z and over their kinds; "
+            "null: no proof",
         ),
         Column("deadlines_met", BOOLEAN, "", "whether every class keeps its deadline; null without one"),
         Column("max_load", FLOAT, "", "largest node load rho"),
@@ -240,7 +241,12 @@ TABLES = job_tables(
         ),
         Column("deadline_s", FLOAT, "s", "mean latency that was promised"),
         Column("late_s", FLOAT, "s", "by how much the deadline is missed; 0 where it is kept"),
-        Column("scheduling_gap", FLOAT, "", "as in runs, the reads of this class alone"),
+        Column(
+            "scheduling_gap",
+            FLOAT,
+            "",
+            "as in runs, at the plan's z and shares of the nodes, the reads of this class alone",
+        ),
         Column("max_load", FLOAT, "", "largest load that it puts on its share of a node"),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of its files"),
         Column("mean_n", FLOAT, "", "mean code length of its files"),
@@ -283,7 +289,8 @@ TABLES = job_tables(
             "objective",
             FLOAT,
             "s",
-            "what descends: latency + theta * log surrogate of the cost; by class the objective in force",
+            "what descends: latency + theta * log surrogate of the cost; by class the objective in force; null while a "
+            "search for deadlines has others, at every step another one",
         ),
         Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
         Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),

@@ -341,3 +341,14 @@ def test_no_step_is_lost():
     numbers = [step.iteration for step in kept.plan.steps]
     assert numbers[0] == 0 and kept.plan.steps[0].name == "start"
     assert numbers == sorted(numbers) and numbers[-1] == kept.plan.iterations
+
+
+def test_steps_tell_what_classes_take_and_no_dollars():
+    given = case(0)
+    plain, kept = plain_classes(given, OF_CLASS, "priority"), planned(given, "priority", (17, 33))
+    steps = kept.plan.steps
+    told = [step for step in steps if step.objective is not None]
+    # the start and what is spread at the end; in between dollars are searched, and classes one by one
+    assert 1 < len(told) < len(steps) and steps[0].objective is not None and steps[-1].objective is not None
+    for step in told:
+        assert step.objective == pytest.approx(float(plain.class_share @ step.latency), rel=1e-9)

@@ -47,7 +47,7 @@ def class_plans(row: dict, latency: dict[str, float], deadline: dict[str, float]
     return pa.Table.from_pylist(told, schema=dataset_schema(TABLES, "class_plans", IDS))
 
 
-def history(row: dict, steps: list[tuple[int, str | None, float, float, float]]) -> pa.Table:
+def history(row: dict, steps: list[tuple[int, str | None, float | None, float, float]]) -> pa.Table:
     """Steps are (iteration, class in force, objective, latency of gold, latency of silver)."""
     told = [
         {"run_id": row["run_id"], "iteration": iteration, "step": "scheduling", "service_class": name}
@@ -172,6 +172,16 @@ def test_classes_planned_in_turn_have_an_objective_each(tmp_path):
     np.testing.assert_allclose(gold.get_ydata(), [2, 1])
     np.testing.assert_allclose(silver.get_ydata(), [2, 1])
     assert labels(figure) == ["class gold", "class silver"]
+
+
+def test_a_search_for_deadlines_has_no_objective(tmp_path):
+    row = planned("a")
+    steps = [(0, None, 4.0, 30, 40), (1, None, None, 20, 30), (2, None, 3.0, 20, 30), (2, None, 2.0, 12, 25)]
+    runs = stored(tmp_path, [row], {"history": [history(row, steps)]})
+    left, right = class_convergence(tmp_path, runs).axes
+    np.testing.assert_allclose(left.get_lines()[0].get_ydata(), [30, 20, 20, 12])
+    (whole,) = right.get_lines()
+    np.testing.assert_allclose(whole.get_ydata(), [2, np.nan, 1.5, 1])
 
 
 def test_kinds_that_do_not_apply_are_left_out_without_a_word(sweep, tmp_path):

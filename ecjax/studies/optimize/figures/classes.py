@@ -110,7 +110,7 @@ def class_convergence(out: Path, runs: pd.DataFrame) -> Figure:
     """Latency of every class and the objective in force, step by step of the alternation, two panels per run.
 
     Steps stand between the outer iterations that they belong to. The objective is that over its last value; where
-    classes are planned in turn, each has one of its own.
+    classes are planned in turn, each has one of its own. A search for deadlines has none.
     """
     shown = runs.iloc[:_MOST_DESCENTS]
     figure = Figure(figsize=(10.5, 3.0 * len(shown) + 1.2), layout="constrained")
@@ -160,7 +160,7 @@ def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: 
     # where classes are planned in turn nothing descends from the objective of all at the start
     together = steps[~in_turn & ((steps["iteration"] > 0) | ~in_turn.any())]
     if len(together):
-        values = together["objective"] / together["objective"].iloc[-1]
+        values = together["objective"] / together["objective"].dropna().iloc[-1]
         axes.plot(together["at"], values, color="black", markersize=3, **look)
     return len(together) > 0
 
