@@ -1,5 +1,6 @@
 """Latencies of full and small reads on a placement by kind: bounds with one z per file or chunk, and estimates."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,18 +11,19 @@ from jax.typing import ArrayLike
 from ecjax.planning.problem import Problem
 from ecjax.planning.read_kinds.model import KindModel, Loads, node_work
 from ecjax.planning.read_kinds.node_lists import at_nodes
+from ecjax.planning.read_kinds.sizes import powers_of
 from ecjax.predict.common_writes import problem_writes
 from ecjax.predict.plan_estimates import Kinds, arrivals_of, calibrated_sample, kinds_of, padded
 from ecjax.predict.workload import ESTIMATE
 from ecjax.programs import program
-from ecjax.queueing import Delay, latency_bound, waiting
+from ecjax.queueing import Delay, latency_bound, shared_z, waiting
 from ecjax.queueing.condense import condense
 from ecjax.queueing.service_law import ServiceLaw
 from ecjax.queueing.workload import Workload
 
 KINDS = ("full", "direct", "degraded")
 _TOGETHER = 16  # nodes of one kind of reads of one chunk: estimates are fast where each is of few nodes
-_BOUND = program(latency_bound)
+_BOUND, _SHARED = program(latency_bound), program(shared_z)
 
 
 class SmallBounds(NamedTuple):
@@ -51,19 +53,7 @@ def small_bounds(model: KindModel, loads: Loads, degraded: np.ndarray) -> SmallB
         loads: of the nodes.
         degraded: (T, N) x.
     """
-    small, nodes = model.small, model.problem.nodes
-    work = np.asarray(node_work(Loads(*map(jnp.asarray, loads)), model.moments))
-    wait = waiting(*work)
-    powers = small.size[:, None] ** np.arange(4.0)
-    first, second = (np.asarray(nodes.service)[order] for order in (0, 1))
-
-    def sojourn(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance at nodes (T, ...)."""
-        one, two = (np.einsum("tp,pt...->t...", powers, each[:, at]) for each in (first, second))
-        mean = one + np.asarray(nodes.connect_mean)[at] + np.asarray(wait.mean)[at]
-        variance = np.maximum(two - one**2, 0.0) + np.asarray(nodes.connect_variance)[at]
-        return mean, variance + np.asarray(wait.variance)[at]
-
+    small, sojourn = model.small, _sojourns(model, loads)
     direct, alone = sojourn(small.node)[0], small.width == 1
     if not alone.all():
         several = np.where(alone[:, None] | (small.nodes < 0), 0.0, 1.0)
@@ -79,6 +69,44 @@ def small_bounds(model: KindModel, loads: Loads, degraded: np.ndarray) -> SmallB
     coded = np.where(some, coded, np.nan)
     mean = (1 - share) * direct + np.where(some, share * np.where(some, coded, 0.0), 0.0)
     return SmallBounds(direct, coded, mean)
+
+
+def small_shared_z(model: KindModel, loads: Loads, degraded: np.ndarray) -> tuple[float, float]:
+    """Bound on the mean of all small reads, s, with one z for the joined ones, and that z, s: by their true sizes.
+
+    Args:
+        model: the small reads.
+        loads: of the nodes, all of them stable.
+        degraded: (T, N) x.
+    """
+    small, sojourn = model.small, _sojourns(model, loads)
+    share, alone = degraded.sum(axis=1) / small.k, small.width == 1
+    left = small.rate * (1 - share)
+    total, z = float(left[alone] @ sojourn(small.node)[0][alone]), -np.inf
+    joined_rate = float(small.rate @ share + left[~alone].sum())
+    if joined_rate > 0:
+        several = (small.nodes >= 0) & ~alone[:, None]
+        chunks = np.concatenate([degraded * small.rate[:, None], several * left[:, None]], axis=1)
+        delays = (np.concatenate(pair, axis=1) for pair in zip(*map(sojourn, (small.others, small.nodes)), strict=True))
+        mean, best = _SHARED(jnp.asarray(chunks / joined_rate), *map(jnp.asarray, delays))
+        total, z = total + joined_rate * float(mean), float(best)
+    return total / float(small.rate.sum()), z
+
+
+def _sojourns(model: KindModel, loads: Loads) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Mean (s) and variance (s^2) of the time that chunks of the small reads spend at nodes (T, ...), by their sizes."""
+    nodes = model.problem.nodes
+    wait = waiting(*np.asarray(node_work(Loads(*map(jnp.asarray, loads)), model.moments)))
+    powers = powers_of(model.small.size)
+    first, second = (np.asarray(nodes.service)[order] for order in (0, 1))
+
+    def sojourn(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        one, two = (np.einsum("tp,pt...->t...", powers, each[:, at]) for each in (first, second))
+        mean = one + np.asarray(nodes.connect_mean)[at] + np.asarray(wait.mean)[at]
+        variance = np.maximum(two - one**2, 0.0) + np.asarray(nodes.connect_variance)[at]
+        return mean, variance + np.asarray(wait.variance)[at]
+
+    return sojourn
 
 
 def kind_estimates(

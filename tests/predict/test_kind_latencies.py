@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from planning.read_kinds.kind_models import one_hot_node, small_reads
+from planning.read_kinds.kind_models import nodes_of, of_any_sizes, one_hot_node, problem_of, small_reads
 from scipy.optimize import minimize_scalar
 from simulation.systems import law_table
 
 from ecjax.planning.read_kinds import KindModel, plan_kinds
-from ecjax.predict.kind_latencies import kind_estimates, small_bounds
+from ecjax.predict.kind_latencies import kind_estimates, small_bounds, small_shared_z
 from ecjax.predict.workload import node_laws
 
 D, P = 0.006, 0.004
@@ -78,3 +78,24 @@ def test_direct_reads_of_two_chunks_wait_for_the_last(planned):
     least = minimize_scalar(last, bounds=(0, 0.1), method="bounded", options={"xatol": 1e-10}).fun
     assert bounds.direct == pytest.approx([least], rel=1e-6)
     assert bounds.mean == pytest.approx([least], rel=1e-6)
+
+
+def test_mean_of_small_reads_of_many_sizes_is_by_their_own():
+    """Of sixteen sizes, by the formulas written out once more and a grid of z; the search knows eight means."""
+    random = np.random.default_rng(0)
+    nodes = nodes_of(random.uniform(0.004, 0.01, 4), random.uniform(0.002, 0.02, 4), 1e-3)
+    stored = np.ones((8, 4), bool)
+    data = np.tile([0, 1, 2, 3], 4)
+    rates = random.uniform(0.5, 2.0, 16)
+    small = small_reads(stored, np.repeat(np.arange(8), 2), np.tile([0, 1], 8), data, 2, rates)
+    small = small._replace(size=np.exp(random.uniform(-2.0, 3.0, 16)))
+    model = KindModel(problem_of(nodes, [2] * 8, [0.0] * 8), stored, small)
+    degraded = model.evenly(1.0) * random.choice([0.0, 0.5, 1.0], (16, 1))
+    x = np.zeros((16, 4))
+    np.put_along_axis(x, small.others, degraded, axis=1)
+    expected = of_any_sizes(model, np.zeros((8, 4)), x, np.linspace(-0.05, 0.2, 2501))
+    found, z = small_shared_z(model, model.loads(np.zeros((8, 4)), degraded), degraded)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert -0.05 < z < 0.2
+    direct, _ = small_shared_z(model, model.loads(np.zeros((8, 4)), 0 * degraded), 0 * degraded)
+    assert direct == pytest.approx(of_any_sizes(model, np.zeros((8, 4)), 0 * x, np.zeros(1)), rel=1e-9)

@@ -42,7 +42,7 @@ class AnyPlacementTerm:
         small, priced, m = model.small, model.priced, model.problem.nodes.count
         self.columns = priced
         sizes, width = len(model.small_sizes), int(small.k.max())
-        self.k, self.rate = model.full_k, model.full_rate[:, priced.full_size]
+        self.k, self.rate = model.full_k, model.full_rate
         self.small_k = np.zeros(problem.rows, np.int64)
         self.small_k[small.row] = small.k
         by_chunk = np.zeros((problem.rows, sizes, width))

@@ -23,10 +23,11 @@ import numpy as np
 
 from ecjax.planning.problem import Problem
 from ecjax.planning.read_kinds.node_lists import padded_nodes
-from ecjax.planning.read_kinds.sizes import few_sizes, moments_of
+from ecjax.planning.read_kinds.sizes import few_sizes, moments_of, powers_of
 from ecjax.queueing import Delay, shared_z, waiting
 
 _RARE = 1e-9  # share of reads that z of a kind is taken from where there is none
+_LEAST = 1e-300  # rates are divided by this where they are 0
 
 
 Array: TypeAlias = jax.Array | np.ndarray  # whichever computes
@@ -71,26 +72,28 @@ class SmallReads(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Chunks that nodes serve, 1/s, by kind and size: (F, m) full, (S, m) direct alone, (S, m) joined; joined reads."""
+    """Chunks that nodes serve, 1/s, by kind and size: (F, m) full, (S, m) direct alone, (S, m) joined; joined reads.
+
+    Sizes are a few that stand for all; work is exact by what the true ones are beyond these.
+    """
 
     full: Array
     direct: Array
     joined: Array
     joined_rate: Array  # () 1/s
+    beyond: Array  # (4, m) sums of rate B^p of all chunks, p = 0..3, less those of the sizes that stand for them, B^p/s
 
 
 class PricedChunks(NamedTuple):
     """Kinds and sizes of chunks that have prices at the nodes, C columns: full, direct alone, then joined ones.
 
     Attributes:
-        full_size: (F',) which of the sizes of full reads have a column: those that are read, or one.
-        full: their columns.
+        full: columns of the F sizes of full reads.
         direct: columns of direct chunks alone, of the S sizes of small reads.
         joined: of joined ones.
         exact: whether these sizes are all that there are.
     """
 
-    full_size: np.ndarray
     full: slice
     direct: slice
     joined: slice
@@ -108,6 +111,7 @@ class Moments(NamedTuple):
     Attributes:
         full: (F, 3, m) raw moments of the service of a chunk of a full read, s, s^2, s^3.
         small: (S, 3, m) the same of a small one.
+        service: (3, 4, m) these moments as polynomials in the size.
         connect: (2, m) mean and variance of the connection delay.
         beside: (3, m) load, A_2, A_3 of other work.
         even: (S, m) chunks of a joined read that may be any, spread evenly.
@@ -116,6 +120,7 @@ class Moments(NamedTuple):
 
     full: jax.Array
     small: jax.Array
+    service: jax.Array
     connect: jax.Array
     beside: jax.Array
     even: jax.Array
@@ -173,25 +178,46 @@ class KindModel:
     @cached_property
     def full_rate(self) -> np.ndarray:
         """Full reads of a row by chunk size, (R, F) 1/s."""
-        problem, rate = self.problem, np.asarray(self.problem.files.rate)
-        row = np.arange(len(rate)) if problem.row is None else np.asarray(problem.row)
-        rates = np.zeros((problem.rows, len(self.full_sizes)))
-        np.add.at(rates, (row, self._full_sizes[1]), rate)
+        rates = np.zeros((self.problem.rows, len(self.full_sizes)))
+        np.add.at(rates, (self._row, self._full_sizes[1]), np.asarray(self.problem.files.rate))
         return rates
+
+    @cached_property
+    def full_beyond(self) -> np.ndarray:
+        """Sums of rate B^p of a row's full reads, less those of the sizes that stand for theirs, (R, 4)."""
+        files, (sizes, of) = self.problem.files, self._full_sizes
+        apart = powers_of(np.asarray(files.chunk_bytes)) - powers_of(sizes[of])
+        sums = np.zeros((self.problem.rows, 4))
+        np.add.at(sums, self._row, np.asarray(files.rate)[:, None] * apart)
+        return sums
+
+    @cached_property
+    def small_beyond(self) -> np.ndarray:
+        """B^p of each small read, less that of the size that stands for its own, (T, 4)."""
+        return powers_of(self.small.size) - powers_of(self.small_sizes[self.small_class])
+
+    @property
+    def _row(self) -> np.ndarray:
+        """Placement row of each file, (r,)."""
+        row = self.problem.row
+        return np.arange(self.problem.files.count) if row is None else np.asarray(row)
 
     @cached_property
     def priced(self) -> PricedChunks:
         """What chunks have prices in the lower bound."""
-        rate = self.full_rate.sum(axis=0)
-        full = np.flatnonzero(rate > 0) if rate.any() else np.zeros(1, np.int64)
-        small, number = len(self.small_sizes), len(full)
-        files, read = self.problem.files, np.asarray(self.problem.files.rate) > 0
-        exact = bool(
-            np.array_equal(self.full_sizes[self._full_sizes[1]][read], np.asarray(files.chunk_bytes)[read])
-            and np.array_equal(self.small_sizes[self.small_class], self.small.size)
+        full, small = len(self.full_sizes), len(self.small_sizes)
+        edges = full + small, full + 2 * small
+        return PricedChunks(slice(0, full), slice(full, edges[0]), slice(*edges), self.exact)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the sizes of full and of small reads are all that there are."""
+        (sizes, of), files = self._full_sizes, self.problem.files
+        pairs = (
+            (sizes[of], np.asarray(files.chunk_bytes), np.asarray(files.rate)),
+            (self.small_sizes[self.small_class], self.small.size, self.small.rate),
         )
-        edges = number + small, number + 2 * small
-        return PricedChunks(full, slice(0, number), slice(number, edges[0]), slice(*edges), exact)
+        return all(np.array_equal(few[rate > 0], size[rate > 0]) for few, size, rate in pairs)
 
     @cached_property
     def moments(self) -> Moments:
@@ -202,10 +228,13 @@ class KindModel:
             written = np.asarray(self.problem.writes) @ self.stored
             beside = beside + np.sum(np.asarray(nodes.service) * written[None], axis=1)
         full, small = float(self.full_rate.sum()), float(self.small.rate.sum())
-        even = self.loads(np.zeros(self.full_nodes.shape), self.evenly(1.0)).joined / small
+        evenly = self.loads(np.zeros(self.full_nodes.shape), self.evenly(1.0))
+        # per read that can be a joined one: not all can
+        even = evenly.joined / np.maximum(evenly.joined_rate, _LEAST)
         return Moments(
             jnp.asarray(moments_of(nodes.service, self.full_sizes)),
             jnp.asarray(moments_of(nodes.service, self.small_sizes)),
+            jnp.asarray(nodes.service),
             jnp.stack([nodes.connect_mean, nodes.connect_variance]),
             jnp.asarray(beside),
             jnp.asarray(even),
@@ -241,12 +270,28 @@ class KindModel:
             joined[each] = _added(small.others[part], degraded[part] * small.rate[part, None], m)
             joined[each] += _added(small.nodes[part & ~alone], left[part & ~alone, None], m)
         joined_rate = np.asarray(small.rate @ share + left[~alone].sum())
-        return Loads(np.array(by_full), direct, joined, joined_rate)
+        beyond = np.zeros((4, m))
+        if not self.exact:
+            beyond = _sums(self.full_nodes, full, self.full_beyond, m)
+            beyond = beyond + _small_sums(small, degraded, self.small_beyond, m)
+        return Loads(np.array(by_full), direct, joined, joined_rate, beyond)
 
 
 def _added(nodes: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     there = nodes >= 0
     return np.bincount(nodes[there], np.broadcast_to(values, nodes.shape)[there], count)
+
+
+def _sums(nodes: np.ndarray, values: np.ndarray, factors: np.ndarray, count: int) -> np.ndarray:
+    """Sums at nodes (B, N) of values (B, N) or (B, 1) times each of the factors (B, 4), (4, count)."""
+    return np.stack([_added(nodes, values * factor[:, None], count) for factor in factors.T])
+
+
+def _small_sums(small: SmallReads, degraded: np.ndarray, factors: np.ndarray, count: int) -> np.ndarray:
+    """The same over the chunks of small reads, direct and degraded, (4, count)."""
+    by_rate = small.rate[:, None] * factors
+    left = 1 - degraded.sum(axis=1, keepdims=True) / small.k[:, None]
+    return _sums(small.nodes, left, by_rate, count) + _sums(small.others, degraded, by_rate, count)
 
 
 def sojourn(moments: jax.Array, connect: jax.Array, wait: Delay) -> tuple[jax.Array, jax.Array]:
@@ -260,7 +305,8 @@ def sojourn(moments: jax.Array, connect: jax.Array, wait: Delay) -> tuple[jax.Ar
 def node_work(loads: Loads, moments: Moments) -> jax.Array:
     """Load, A_2 and A_3 of every node, (3, m)."""
     full = jnp.einsum("cm,cnm->nm", loads.full, moments.full)
-    return full + jnp.einsum("cm,cnm->nm", loads.direct + loads.joined, moments.small) + moments.beside
+    small = jnp.einsum("cm,cnm->nm", loads.direct + loads.joined, moments.small)
+    return full + small + _work_of_sums(moments.service, loads.beyond) + moments.beside
 
 
 def latency(loads: Loads, moments: Moments) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
@@ -296,11 +342,10 @@ def small_work(model: KindModel, degraded: np.ndarray) -> np.ndarray:
         degraded: (T, N) x.
     """
     small, nodes = model.small, model.problem.nodes
-    share = degraded.sum(axis=1) / small.k
-    work = np.zeros((3, nodes.count))
-    for size in np.unique(small.size):
-        part = small.size == size
-        loads = _added(small.nodes[part], (small.rate * (1 - share))[part, None], nodes.count)
-        loads = loads + _added(small.others[part], degraded[part] * small.rate[part, None], nodes.count)
-        work += moments_of(nodes.service, np.array([size]))[0] * loads
-    return work
+    sums = _small_sums(small, degraded, powers_of(small.size), nodes.count)
+    return np.asarray(_work_of_sums(nodes.service, sums))
+
+
+def _work_of_sums(service: Array, sums: Array) -> jax.Array:
+    """Load, A_2 and A_3, (3, m), of chunks whose sums of rate B^p are (4, m)."""
+    return jnp.einsum("npm,pm->nm", service, sums)

@@ -44,8 +44,8 @@ class PlacementTerm:
 
     def __init__(self, model: KindModel) -> None:
         self.model, self.beside = model, np.asarray(model.moments.beside)
-        self.entries = model.full_nodes.size * len(model.priced.full_size) + model.small.others.size
-        self.rate = model.full_rate[:, model.priced.full_size]
+        self.entries = model.full_nodes.size * model.full_rate.shape[1] + model.small.others.size
+        self.rate = model.full_rate
         small, priced, m = model.small, model.priced, model.problem.nodes.count
         there = small.others >= 0
         possible = there.sum(axis=1) >= small.k

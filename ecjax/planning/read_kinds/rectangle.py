@@ -47,7 +47,7 @@ class RectangleBound:
         self.rates = np.asarray(moments.rates)
         self.total = float(moments.rates[1])
         connect = np.asarray(moments.connect)
-        small, full = np.asarray(moments.small), np.asarray(moments.full)[priced.full_size]
+        small, full = np.asarray(moments.small), np.asarray(moments.full)
         each = np.concatenate([full, small, small])  # (C, 3, m)
         kind = np.full(priced.number, DIRECT)
         kind[priced.full], kind[priced.joined] = 0, 1
@@ -97,8 +97,8 @@ class RectangleBound:
     def slopes(self, z: tuple[float, float]) -> np.ndarray:
         """Slopes of the latency at the plan's loads, (m, C) s."""
         slope = _SLOPE(self.loads, self.model.moments, *z)
-        full = np.asarray(slope.full)[self.model.priced.full_size]
-        at_loads = np.concatenate([full, np.asarray(slope.direct), np.asarray(slope.joined)]).T.copy()
+        columns = slope.full, slope.direct, slope.joined
+        at_loads = np.concatenate(list(map(np.asarray, columns))).T.copy()
         if z[1] == FAR:
             at_loads[:, self.model.priced.joined] = 0.0
         return at_loads

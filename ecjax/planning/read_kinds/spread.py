@@ -30,12 +30,16 @@ _SETTLED = 4  # steps without gain that end the search
 
 
 class Prices(NamedTuple):
-    """What a chunk costs at every node, s: full (F, m), direct and joined (S, m); and a joined read."""
+    """What a chunk costs at every node, s: full (F, m), direct and joined (S, m); and a joined read.
+
+    ``beyond``, (4, m) s/B^p, p = 0..3: of what B^p of a chunk is beyond that of the size that stands for its own.
+    """
 
     full: np.ndarray
     direct: np.ndarray
     joined: np.ndarray
     joined_read: float
+    beyond: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -160,8 +164,8 @@ def _as_jax(loads: Loads) -> Loads:
 def _prices(model: KindModel, slope: Loads) -> Prices:
     """Slopes of the mean over all reads as seconds per read."""
     total = float(model.moments.rates[1])
-    full, direct, joined, read = (np.asarray(part) * total for part in slope)
-    return Prices(full, direct, joined, float(read))
+    full, direct, joined, read, beyond = (np.asarray(part) * total for part in slope)
+    return Prices(full, direct, joined, float(read), beyond)
 
 
 def _improved(
@@ -218,18 +222,23 @@ def _snapped(model: KindModel, point: _Column) -> _Column:
 
 def _full_costs(model: KindModel, prices: Prices) -> np.ndarray:
     """What a full read of each row pays at each of its nodes, by its rate, (R, N); infinite beyond the last."""
-    costs = (model.full_rate @ prices.full)[np.arange(len(model.full_nodes))[:, None], model.full_nodes]
-    return np.where(model.full_nodes >= 0, costs, np.inf)
+    nodes = model.full_nodes
+    costs = (model.full_rate @ prices.full)[np.arange(len(nodes))[:, None], nodes]
+    costs = costs + _beyond(prices, model.full_beyond, nodes)
+    return np.where(nodes >= 0, costs, np.inf)
 
 
 def _small_costs(model: KindModel, prices: Prices) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """What a degraded read pays at each other node, (T, N); and what degraded reads save, (T,), given a spread."""
     small = model.small
-    costs = prices.joined[model.small_class[:, None], small.others]
+    beyond = model.small_beyond
+    costs = prices.joined[model.small_class[:, None], small.others] + _beyond(prices, beyond, small.others)
     costs = np.where(small.others >= 0, costs, np.inf)
-    several = prices.joined[model.small_class[:, None], small.nodes]
+    there = _beyond(prices, beyond, small.nodes)
+    several = prices.joined[model.small_class[:, None], small.nodes] + there
     several = prices.joined_read + np.sum(np.where(small.nodes >= 0, several, 0.0), axis=1)
-    direct = np.where(small.width == 1, prices.direct[model.small_class, small.node], several)
+    one = prices.direct[model.small_class, small.node] + there[:, 0]
+    direct = np.where(small.width == 1, one, several)
     possible = np.sum(small.others >= 0, axis=1) >= small.k
 
     def gain(spread: np.ndarray) -> np.ndarray:
@@ -237,6 +246,15 @@ def _small_costs(model: KindModel, prices: Prices) -> tuple[np.ndarray, Callable
         return np.where(possible, direct - prices.joined_read - paid, -np.inf)
 
     return costs, gain
+
+
+def _beyond(prices: Prices, factors: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """What chunks at nodes (B, N) cost beyond those of the sizes that stand for theirs, s, by factors (B, 4)."""
+    costs = np.zeros(nodes.shape)
+    for factor, price in zip(factors.T, prices.beyond, strict=True):
+        if factor.any():
+            costs += factor[:, None] * price[nodes]
+    return costs
 
 
 def _blurred(model: KindModel, prices: Prices, blur: float, fixed: np.ndarray | None) -> _Column:

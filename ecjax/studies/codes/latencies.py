@@ -30,7 +30,6 @@ from ecjax.studies.codes.states import (
     TOGETHER,
     Idle,
     State,
-    by_size,
     direct_reads,
     drawn,
     joined,
@@ -46,7 +45,7 @@ from ecjax.studies.codes.traffic import (
     repair_work,
     small_reads,
     spread_evenly,
-    work_of_sizes,
+    work_of_small,
 )
 
 _FULL = 128  # kinds of full reads that stand for all
@@ -174,7 +173,7 @@ def _unstable(layout: Layout) -> dict[str, Any]:
 def _loads(problem: Problem, plan: CodePlan, small: ChunkRates) -> np.ndarray:
     """Load of every node by all reads, (m,)."""
     full = np.asarray(NODE_WORK(problem, jnp.asarray(plan.probabilities), jnp.asarray(plan.stored, float)))[0]
-    return full + work_of_sizes(problem, by_size(direct_reads(plan, small), small), small.sizes)[0]
+    return full + work_of_small(problem, small, direct_reads(plan, small))[0]
 
 
 def _estimated(state: State, stored: np.ndarray, known: Known, group: int | None = None) -> Latencies:

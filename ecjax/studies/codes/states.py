@@ -111,15 +111,14 @@ def _small(
     one = (width == 1)[:, None]
     chunks = np.where(one, direct_reads(plan, small) * data, 0.0)
     direct = joined(list(map(_direct, by_size(chunks, small), small.sizes.tolist())))
-    size = small.sizes[small.of]
     share = data * (width / np.maximum(left, 1))[:, None]
-    wide = Kinds(share, np.where(width > 1, small.rate * whole, 0.0), size, width.astype(float))
+    wide = Kinds(share, np.where(width > 1, small.rate * whole, 0.0), small.size, width.astype(float))
     # the others of its width that are not among what the missing chunk is decoded from are read, too
     helpers = layout.degraded
     apart = 1 - (helpers - 1) / np.maximum(layout.k - 1, 1)
     read = np.minimum(np.rint(helpers + (width - 1) * apart), layout.k)
     degraded = Kinds(
-        probabilities * (read / layout.k)[:, None], small.rate * (1 - whole), size, read.astype(float)
+        probabilities * (read / layout.k)[:, None], small.rate * (1 - whole), small.size, read.astype(float)
     )
     return Small(direct, _read(wide), _read(degraded))
 

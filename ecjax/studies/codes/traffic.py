@@ -10,7 +10,7 @@ import pyarrow as pa
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.planning import Problem
 from ecjax.planning.problem import prepare
-from ecjax.planning.read_kinds.sizes import few_sizes
+from ecjax.planning.read_kinds.sizes import few_sizes, powers_of
 from ecjax.problem.arrays import column, files_arrays, placement_rows
 from ecjax.problem.service_laws import mean_chunk_bytes, served_nodes
 from ecjax.problem.small_reads import chunks_of_reads
@@ -35,12 +35,14 @@ class ChunkRates(NamedTuple):
     """The same in the codes of the files.
 
     Attributes:
-        sizes: (S,) B, of a chunk of such a read
-        of: (r,) which of them each file's have
+        size: (r,) B, of a chunk of such a read
+        sizes: (S,) B, a few that stand for these where waits are estimated
+        of: (r,) which of the few
         rate: (r,) 1/s
         width: (r,) data chunks of a read
     """
 
+    size: np.ndarray
     sizes: np.ndarray
     of: np.ndarray
     rate: np.ndarray
@@ -111,10 +113,10 @@ def moments(problem: Problem, rate: float | np.ndarray, size: float) -> np.ndarr
     return rate * np.einsum("npm,p->nm", np.asarray(problem.nodes.service), size ** np.arange(4.0))
 
 
-def work_of_sizes(problem: Problem, rates: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """``moments`` of chunks of several sizes together: rates (S,) or (S, m), sizes (S,) B."""
-    parts = zip(rates, sizes.tolist(), strict=True)
-    return np.sum([moments(problem, rate, size) for rate, size in parts], axis=0)
+def work_of_small(problem: Problem, small: ChunkRates, chunks: np.ndarray) -> np.ndarray:
+    """``moments`` of chunks of small reads, by the sizes of each file: chunks (r,) or (r, m) 1/s."""
+    sums = powers_of(small.size).T @ chunks.reshape(len(chunks), -1)
+    return np.sum(np.asarray(problem.nodes.service) * sums[None], axis=1)
 
 
 def small_reads(layout: Layout, traffic: Traffic) -> ChunkRates:
@@ -123,13 +125,12 @@ def small_reads(layout: Layout, traffic: Traffic) -> ChunkRates:
     width, size = chunks_of_reads(
         small.size, column(traffic.files, "bytes"), layout.k, small.stripe_unit_bytes
     )
-    return ChunkRates(*few_sizes(size, small.rate * width), small.rate, width)
+    return ChunkRates(size, *few_sizes(size, small.rate * width), small.rate, width)
 
 
 def spread_evenly(problem: Problem, small: ChunkRates) -> np.ndarray:
     """Small reads as other work, as many at every node: what a plan for full reads knows of them."""
-    chunks = np.bincount(small.of, small.rate * small.width, len(small.sizes))
-    return work_of_sizes(problem, chunks / problem.nodes.count, small.sizes)
+    return work_of_small(problem, small, small.rate * small.width / problem.nodes.count)
 
 
 def beside(problem: Problem, work: np.ndarray) -> Problem:

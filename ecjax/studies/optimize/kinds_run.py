@@ -15,7 +15,13 @@ from ecjax.planning.read_kinds import KindModel, KindPlan, plan_kinds
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import MOST_ENTRIES, AnyPlacementTerm
 from ecjax.planning.read_kinds.model import small_work
-from ecjax.predict.kind_latencies import KindEstimates, SmallBounds, kind_estimates, small_bounds
+from ecjax.predict.kind_latencies import (
+    KindEstimates,
+    SmallBounds,
+    kind_estimates,
+    small_bounds,
+    small_shared_z,
+)
 from ecjax.predict.node_loads import node_loads
 from ecjax.predict.plan_estimates import within_bound
 from ecjax.predict.workload import node_laws
@@ -72,16 +78,11 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
     data, reads, model, chosen = spread_in_turn(
         options, case, problem, traffic, Placed(stored, probabilities)
     )
-    direct = chosen
+    chosen = direct = _by_true_sizes(model, chosen, lane.theta)
     if options.read_kinds != "direct" and chosen.degraded.any():
-        direct = plan_kinds(model, at_all_nodes(model, chosen.full), 0.0)
+        direct = _by_true_sizes(model, plan_kinds(model, at_all_nodes(model, chosen.full), 0.0), lane.theta)
         chosen = min(chosen, direct, key=lambda each: each.latency)
-    full = at_all_nodes(model, chosen.full)
-    beside = small_work(model, chosen.degraded)
-    problem = replace(
-        problem, nodes=replace(problem.nodes, background=problem.nodes.background + jnp.asarray(beside))
-    )
-    evaluated = EVALUATE(problem, jnp.asarray(full), jnp.asarray(stored), jnp.asarray(lane.theta))
+    problem, full, evaluated = _beside_small(model, chosen, lane.theta)
     bounds = small_bounds(model, chosen.loads, chosen.degraded)
     evaluation = _together(evaluated, problem, chosen, reads, bounds, lane.theta)
     final = plan._replace(probabilities=jnp.asarray(full), evaluation=evaluation)
@@ -103,6 +104,32 @@ def with_read_kinds(options: OptimizeOptions, case: Case, item: Item, plan: Solu
                 columns["estimated_mean_s"] = within_bound(columns["estimated_mean_s"], bound)
     chunks = chosen.loads.direct.sum(axis=0) + chosen.loads.joined.sum(axis=0)
     return KindRun(final, problem, columns, data, reads, chosen.degraded, bounds, np.asarray(chunks))
+
+
+def _beside_small(model: KindModel, plan: KindPlan, theta: float) -> tuple[Problem, np.ndarray, Evaluation]:
+    """Full reads with the small ones as other work of the nodes: the problem, their probabilities (R, m), and figures.
+
+    Args:
+        model: full and small reads.
+        plan: of both.
+        theta: s per dollar of mean cost per file.
+    """
+    nodes, beside = model.problem.nodes, small_work(model, plan.degraded)
+    loaded = replace(nodes, background=nodes.background + jnp.asarray(beside))
+    problem, full = replace(model.problem, nodes=loaded), at_all_nodes(model, plan.full)
+    evaluated = EVALUATE(problem, jnp.asarray(full), jnp.asarray(model.stored), jnp.asarray(theta))
+    return problem, full, evaluated
+
+
+def _by_true_sizes(model: KindModel, plan: KindPlan, theta: float) -> KindPlan:
+    """A plan with its latency and z by the sizes of all chunks: the search knows means where there are many sizes."""
+    if model.exact or not np.isfinite(plan.latency):
+        return plan
+    evaluated = _beside_small(model, plan, theta)[2]
+    small, z = small_shared_z(model, plan.loads, plan.degraded)
+    full_rate, rate = np.asarray(model.moments.rates).tolist()
+    latency = (full_rate * float(evaluated.latency_shared_z) + (rate - full_rate) * small) / rate
+    return replace(plan, latency=latency, z=(float(evaluated.z), z))
 
 
 def _together(
@@ -221,8 +248,8 @@ def kind_datasets(case: Case, runs: list[tuple[str, KindRun]]) -> dict[str, Iter
         case: what they plan for.
         runs: with their ids.
     """
-    k, share, names = code_k(case.files), np.asarray(case.placed.share), case.names
-    groups = (rows.group_plans(run_id, run.plan, k, share, names) for run_id, run in runs)
+    k, names = code_k(case.files), case.names
+    groups = (rows.group_plans(run_id, run.plan, k, _read_share(run), names) for run_id, run in runs)
     return {
         "group_plans": (table for table in groups if table is not None),
         "placements": (_placements(run_id, run, names) for run_id, run in runs),
@@ -231,6 +258,13 @@ def kind_datasets(case: Case, runs: list[tuple[str, KindRun]]) -> dict[str, Iter
         "read_kinds": (read_kinds(run_id, run, case) for run_id, run in runs),
         "node_loads": (_node_loads(run_id, run, names) for run_id, run in runs),
     }
+
+
+def _read_share(run: KindRun) -> np.ndarray:
+    """Share of each file in all full and small reads, (r,)."""
+    rate = np.asarray(run.problem.files.rate)
+    every = rate + np.bincount(run.reads.file, run.reads.rate, len(rate))
+    return every / every.sum()
 
 
 def _placements(run_id: str, run: KindRun, names: Identity) -> pa.Table:

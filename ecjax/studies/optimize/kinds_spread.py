@@ -74,13 +74,13 @@ def spread_in_turn(
 
     best = on(data, probabilities)
     for _ in range(_MOST_TURNS):
-        full, moments = np.asarray(best.plan.loads.full), best.model.moments
-        sums = np.asarray(moments.beside) + np.einsum("cm,cnm->nm", full, np.asarray(moments.full))
-        other = OtherWork(sums, _FULL_WAITS * full.sum(axis=0))
+        full = at_all_nodes(best.model, best.plan.full)
+        sums = np.asarray(NODE_WORK(problem, jnp.asarray(full), jnp.asarray(stored, float)))
+        other = OtherWork(sums, _FULL_WAITS * np.asarray(best.plan.loads.full).sum(axis=0))
         nodes = moved(best.data, stored, work, service, other, ~fixed)
         if np.array_equal(nodes, best.data):
             break
-        last, best = best, on(nodes, at_all_nodes(best.model, best.plan.full))
+        last, best = best, on(nodes, full)
         if not best.plan.latency < (1 - _WORTH_A_TURN) * last.plan.latency:
             best = min(last, best, key=lambda each: each.plan.latency)
             break

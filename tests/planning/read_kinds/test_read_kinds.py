@@ -23,6 +23,7 @@ from ecjax.planning.read_kinds import KindModel, plan_kinds
 from ecjax.planning.read_kinds import bound as bound_module
 from ecjax.planning.read_kinds.bound import lower_bound
 from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
+from ecjax.planning.read_kinds.model import Loads, node_work, small_work
 from ecjax.planning.read_kinds.node_minimum import node_minimum
 from ecjax.planning.read_kinds.price_model import PriceModel
 from ecjax.planning.read_kinds.read_terms import PlacementTerm
@@ -422,3 +423,100 @@ def test_files_without_redundancy_are_read_directly():
     plan = plan_kinds(model, np.array([[1.0, 1.0, 0.0]]))
     assert plan.degraded.sum() == 0
     assert lower_bound(model, plan, 5e-3) == pytest.approx(plan.latency, rel=1e-2)
+
+
+def test_degraded_reads_begin_beside_others_that_have_no_redundancy():
+    """Reads of one chunk of a slow node, decoded from five of 10 ms, beside four times as many that are all direct.
+
+    M/G/1 where all are direct: 30.5 ms at the slow node, 10.06 ms at the others, 14.2 ms together.
+    """
+    nodes = nodes_of([0.018, *[0.006] * 5], [0.012, *[0.004] * 5])
+    stored = np.array([[1] * 6, [0, 1, 1, 1, 1, 0]], bool)
+    small = small_reads(stored, [0, 1, 1, 1, 1], [0, 0, 1, 2, 3], [0, 1, 2, 3, 4], 4, np.ones(5))
+    model = KindModel(problem_of(nodes, [4, 4], [0.0, 0.0], extra=0), stored, small)
+    plan = plan_kinds(model, np.where(stored, 4 / stored.sum(axis=1, keepdims=True), 0.0))
+    assert plan.degraded.sum(axis=1) / 4 == pytest.approx([1.0, 0.0, 0.0, 0.0, 0.0], abs=1e-6)
+    shares = np.linspace(0.0, 1.0, 11)
+    x = np.zeros((11, 5, 6))
+    x[:, 0, 1:] = 0.8 * shares[:, None]
+    evenly = of_any_sizes(model, np.zeros((2, 6)), x, Z)
+    assert 1e3 * evenly[0] == pytest.approx(14.2, abs=0.1)
+    assert plan.latency <= evenly.min() * (1 + 1e-5)
+    assert 1e3 * plan.latency == pytest.approx(11.5, abs=0.1)
+
+
+def test_sizes_far_apart_are_not_one_and_those_that_are_never_read_do_not_count():
+    few, of = few_sizes(np.array([*np.arange(1000.0, 1008.0), 1e6]), np.array([*[125.0] * 8, 0.14]))
+    assert few[of] == pytest.approx([*[1003.5] * 8, 1e6])
+    size = np.arange(1.0, 20.0)
+    few, of = few_sizes(size, np.where(size > 11, 1.0, 0.0))
+    assert few[of][size > 11].tolist() == size[size > 11].tolist()
+
+
+def test_work_of_nodes_is_that_of_all_sizes_however_many():
+    model = of_many_sizes(0)
+    assert len(np.unique(model.small.size)) == 24 and not model.exact
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    full, x = at_all(plan, model)
+    service, small, files = np.asarray(model.problem.nodes.service), model.small, model.problem.files
+    left = small.rate * (1 - x.sum(axis=1) / 2)
+    work = np.zeros((3, 4))
+    for order in range(3):
+        for row in range(12):
+            moment = sum(service[order, p] * float(files.chunk_bytes[row]) ** p for p in range(4))
+            work[order] += float(files.rate[row]) * full[row] * moment
+        for read in range(24):
+            moment = sum(service[order, p] * small.size[read] ** p for p in range(4))
+            work[order] += moment * (
+                small.rate[read] * x[read] + left[read] * (np.arange(4) == small.node[read])
+            )
+    found = node_work(Loads(*map(jnp.asarray, plan.loads)), model.moments)
+    np.testing.assert_allclose(found, work, rtol=1e-9)
+    np.testing.assert_allclose(
+        small_work(model, plan.degraded), work - full_work(model, full), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_many_sizes_no_plan_at_random_is_much_better(seed):
+    model, random = of_many_sizes(seed), np.random.default_rng(seed)
+    plan = plan_kinds(model, np.where(model.stored, 2 / 3, 0.0))
+    mine = of_any_sizes(model, *at_all(plan, model), Z)
+    # what spreads are chosen by is next to what they come to
+    assert plan.latency == pytest.approx(mine, rel=0.05)
+    takes = np.zeros((24, 4))
+    np.put_along_axis(takes, model.small.others, 1.0, axis=1)
+    x = random.choice([0.0, 0.0, 0.0, 0.1, 1.0], (300, 24))[:, :, None] * takes
+    full = np.zeros((300, 12, 4))
+    for row in range(12):
+        full[:, row, model.full_nodes[row]] = 1 - random.dirichlet((1.0, 1.0, 1.0), 300)
+    assert mine <= of_any_sizes(model, full, x, Z[::4]).min() * (1 + 1e-2)
+
+
+def of_many_sizes(seed):
+    """Twelve files of 2 + 1 chunks on four nodes, each of a size of its own, as are small reads of their data chunks."""
+    random = np.random.default_rng(seed)
+    nodes = nodes_of(random.uniform(0.004, 0.01, 4), random.uniform(0.002, 0.02, 4), 1e-3)
+    stored = np.array([random.permutation(4) < 3 for _ in range(12)])
+    files = problem_of(nodes, [2] * 12, random.uniform(0.2, 0.8, 12), extra=1).files
+    sizes = jnp.asarray(np.exp(random.uniform(0.0, 3.0, 12)))
+    data = np.array([np.flatnonzero(row)[:2] for row in stored]).ravel()
+    rates = random.uniform(0.5, 2.0, 24)
+    small = small_reads(stored, np.repeat(np.arange(12), 2), np.tile([0, 1], 12), data, 2, rates)
+    small = small._replace(size=np.exp(random.uniform(-2.0, 3.0, 24)))
+    return KindModel(prepare(nodes, replace(files, chunk_bytes=sizes)), stored, small)
+
+
+def at_all(plan, model):
+    """Probabilities of full reads, (R, m), and x of small ones, (T, m)."""
+    full, x = np.zeros(model.stored.shape), np.zeros((model.small.number, model.stored.shape[1]))
+    np.put_along_axis(full, model.full_nodes, plan.full, axis=1)
+    np.put_along_axis(x, model.small.others, plan.degraded, axis=1)
+    return full, x
+
+
+def full_work(model, full):
+    """Moments of the work of full reads, (3, m)."""
+    service, files = np.asarray(model.problem.nodes.service), model.problem.files
+    powers = np.asarray(files.rate)[:, None] * np.asarray(files.chunk_bytes)[:, None] ** np.arange(4)
+    return np.einsum("npm,rp,rm->nm", service, powers, full)

@@ -1,12 +1,15 @@
 """Small reads of each class of files: without load they take what their own sizes take."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import ecjax
+from ecjax.planning.read_kinds.sizes import few_sizes
+from ecjax.studies.codes.traffic import ChunkRates, spread_evenly, work_of_small
 
 pytestmark = pytest.mark.usefixtures("optimized")
 PER_BYTE = 1e-7  # s, mean of exponential services
@@ -65,3 +68,19 @@ def test_all_small_reads_are_those_of_the_classes(results):
     assert row["small_healthy_mean_s"] == pytest.approx(mean, rel=5e-3)
     [code] = results.codes.to_dict("records")
     assert code["small_healthy_mean_s"] == pytest.approx(mean, rel=5e-3)
+
+
+def test_loads_are_of_all_sizes_of_small_reads():
+    """Of twelve sizes, where estimates know eight."""
+    size, rate = np.geomspace(1e3, 1e6, 12), np.linspace(1.0, 2.0, 12)
+    small = ChunkRates(size, *few_sizes(size, rate), rate, np.ones(12, int))
+    assert len(small.sizes) < 12
+    service = np.zeros((3, 4, 6))
+    for order, times in enumerate((1.0, 2.0, 6.0)):
+        service[order, order + 1] = times * PER_BYTE ** (order + 1)
+    problem = SimpleNamespace(nodes=SimpleNamespace(service=service, count=6))
+    each = np.array([rate @ (times * (PER_BYTE * size) ** n) for n, times in ((1, 1.0), (2, 2.0), (3, 6.0))])
+    np.testing.assert_allclose(spread_evenly(problem, small), np.tile(each[:, None] / 6, 6), rtol=1e-12)
+    chunks = rate[:, None] * np.eye(12, 6)
+    load = work_of_small(problem, small, chunks)[0]
+    np.testing.assert_allclose(load, PER_BYTE * (size * rate)[:6], rtol=1e-12)

@@ -50,3 +50,73 @@ def test_moved_data_chunks_have_less_latency_and_stay_on_the_placement(tables, t
     for file, chunks in direct.groupby("file_id"):
         assert chunks["node_id"].nunique() == chunks["data_chunk"].nunique() == 2
         assert set(chunks["node_id"]) <= nodes[file]
+
+
+def far_apart(folder, rate, **columns) -> dict[str, str]:
+    """Eight files with reads of about 1 kB on nodes of 1 ms for that, one with reads of 1 MB on nodes of 15 s.
+
+    Services are exponential, their means proportional to the bytes.
+    """
+    law = {"delta_s": [0.0] * 6, "delta_s_per_byte": [0.0] * 6, "psi_s": [0.0] * 6}
+    nodes = {"node_id": [f"n{j}" for j in range(1, 7)]} | law | {"psi_s_per_byte": [1e-6] * 3 + [15e-6] * 3}
+    files = {"file_id": [f"f{i}" for i in range(1, 10)], "bytes": [2e6] * 9, "k": [2] * 9}
+    files |= {"min_extra_chunks": [1] * 9, "rate_per_s": [0.0] * 9}
+    files |= {"nodes": [["n1", "n2", "n3"]] * 8 + [["n4", "n5", "n6"]]}
+    files |= {"small_bytes": [*np.arange(1000.0, 1008.0), 1e6], "small_rate_per_s": [60.0] * 8 + [rate]}
+    pq.write_table(pa.table(nodes), folder / "nodes.parquet")
+    pq.write_table(pa.table(files | columns), folder / "files.parquet")
+    return {"nodes": str(folder / "nodes.parquet"), "files": str(folder / "files.parquet")}
+
+
+def fixed(folder, tables) -> tuple[int, dict]:
+    options = OptimizeOptions(
+        **tables, out=str(folder / "out"), theta=[0.0], fixed_groups=True, estimate=False, figures=[]
+    )
+    code = optimize_study(options, QUIET)
+    [run] = read_results(str(folder / "out"), "runs").to_dict("records")
+    return code, run
+
+
+def test_a_few_long_reads_among_many_short_ones_overload_nodes(tmp_path):
+    """0.07 reads of 15 s a second at either node: a load of 1.05. Decoded ones need one of the two as well."""
+    code, run = fixed(tmp_path, far_apart(tmp_path, 0.14))
+    assert code == 1 and run["status"] == "unstable"
+    assert run["max_load"] >= 1.05 * (1 - 1e-6)
+
+
+def test_a_few_long_reads_among_many_short_ones_are_decoded(tmp_path):
+    """0.1 reads of 15 s a second of one node's chunk: a load of 1.5, but where some are decoded from the two others."""
+    code, run = fixed(tmp_path, far_apart(tmp_path, 0.1, small_chunk=[0] * 9))
+    assert code == 0 and run["status"] == "ok"
+    kinds = read_results(str(tmp_path / "out"), "read_kinds")
+    long = kinds[kinds["file_id"] == "f9"]
+    direct, decoded = (long[long["kind"] == kind] for kind in ("direct", "degraded"))
+    [share] = direct["share"]
+    assert list(decoded["node_id"]) == ["n5", "n6"]
+    np.testing.assert_allclose(decoded["share"], 1 - share)
+    assert 1 / 3 < share < 2 / 3
+    assert run["max_load"] == pytest.approx(1.5 * max(share, 1 - share), rel=1e-9)
+    # M/M/1
+    assert direct["latency_s"].tolist() == pytest.approx([15 / (1 - 1.5 * share)], rel=1e-9)
+    alike = 15 / (1 - 1.5 * (1 - share))
+    # two nodes alike of exponential sojourns: E + sqrt((k - 1) V)
+    np.testing.assert_allclose(decoded["latency_s"], 2 * alike, rtol=1e-6)
+    short = kinds[kinds["file_id"] != "f9"]
+    of_file = short["rate_per_s"] * short["share"] * short["latency_s"]
+    once = short[~short.duplicated(["file_id", "kind"])].index
+    mean = float(of_file[once].sum()) + 0.1 * (share * 15 / (1 - 1.5 * share) + (1 - share) * 2 * alike)
+    assert run["latency_s"] == pytest.approx(mean / (8 * 60 + 0.1), rel=1e-6)
+    # of one z for the joined reads of all files, by the sizes that they have
+    assert run["latency_s"] <= run["latency_shared_z_s"] <= 1.5 * run["latency_s"]
+
+
+def test_latency_of_a_group_is_of_all_its_reads(tables, tmp_path):
+    """One file with full reads alone beside one with many small ones: weights are their rates, as the column says."""
+    files = pq.read_table(tables["files"]).to_pydict()
+    files["rate_per_s"][:2], files["small_rate_per_s"][:2] = [3.0, 0.5], [0.0, 20.0]
+    files["group"] = ["g", "g"] + [None] * 10
+    pq.write_table(pa.table(files), tmp_path / "files.parquet")
+    planned(tables | {"files": str(tmp_path / "files.parquet")}, tmp_path / "out")
+    [group] = read_results(str(tmp_path / "out"), "group_plans").to_dict("records")
+    latency = read_results(str(tmp_path / "out"), "file_plans").set_index("file_id")["latency_s"]
+    assert group["latency_s"] == pytest.approx((3.0 * latency[0] + 20.5 * latency[1]) / 23.5, rel=1e-9)
