@@ -87,14 +87,17 @@ def small_shared_z(model: KindModel, loads: Loads, degraded: np.ndarray) -> tupl
     if joined_rate > 0:
         several = (small.nodes >= 0) & ~alone[:, None]
         chunks = np.concatenate([degraded * small.rate[:, None], several * left[:, None]], axis=1)
-        delays = (np.concatenate(pair, axis=1) for pair in zip(*map(sojourn, (small.others, small.nodes)), strict=True))
+        delays = (
+            np.concatenate(pair, axis=1)
+            for pair in zip(*map(sojourn, (small.others, small.nodes)), strict=True)
+        )
         mean, best = _SHARED(jnp.asarray(chunks / joined_rate), *map(jnp.asarray, delays))
         total, z = total + joined_rate * float(mean), float(best)
     return total / float(small.rate.sum()), z
 
 
 def _sojourns(model: KindModel, loads: Loads) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Mean (s) and variance (s^2) of the time that chunks of the small reads spend at nodes (T, ...), by their sizes."""
+    """Mean (s) and variance (s^2) of the time that chunks of small reads spend at nodes (T, ...), by their sizes."""
     nodes = model.problem.nodes
     wait = waiting(*np.asarray(node_work(Loads(*map(jnp.asarray, loads)), model.moments)))
     powers = powers_of(model.small.size)

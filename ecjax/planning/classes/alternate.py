@@ -77,7 +77,9 @@ class Step(NamedTuple):
     iteration: int
     name: str  # start, weights, scheduling or placement
     in_force: int | None  # class whose objective is in force; None where all are
-    objective: float | None  # s, the objective in force after the step; None while prices of limits are searched
+    objective: (
+        float | None
+    )  # s, the objective in force after the step; None while prices of limits are searched
     latency: np.ndarray  # (K,) s, L_k after the step
     gap: float | None  # proven: how much better reads could be spread, relative to the objective in force
 

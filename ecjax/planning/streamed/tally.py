@@ -104,7 +104,7 @@ class Tally:
         """What has been counted, by code."""
         order = sorted(self._codes)
         by_step = np.argsort(self._steps)
-        cells = np.ix_([self._codes[code] for code in order], by_step)
+        cells = np.ix_(np.array([self._codes[code] for code in order]), by_step)
         size = self._size[cells]
         code, column = np.nonzero(size)
         total, low, high = (each[cells][code, column] for each in (self._total, self._low, self._high))

@@ -159,7 +159,7 @@ TABLES = job_tables(
             "scheduling_gap",
             FLOAT,
             "",
-            "by class, or with small reads: on the same placement a better spread of reads gains at most this, relatively: "
+            "by class, or with small reads: a better spread of reads on this placement gains at most this, relatively: "
             "by class at the plan's z and shares of the nodes, with small reads at any z and over their kinds; "
             "null: no proof",
         ),
@@ -289,8 +289,8 @@ TABLES = job_tables(
             "objective",
             FLOAT,
             "s",
-            "what descends: latency + theta * log surrogate of the cost; by class the objective in force; null while a "
-            "search for deadlines has others, at every step another one",
+            "what descends: latency + theta * log surrogate of the cost; by class the objective in force, null in a search "
+            "for deadlines, which has another at every step",
         ),
         Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
         Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),

@@ -316,7 +316,8 @@ def test_parts_of_other_classes_are_not_convex():
 def test_a_file_that_is_never_read_takes_no_proof_away():
     """Its size is of no chunk that is read: the gaps are those without it being of another size."""
     case = tiny_case(1, 0.6)
-    files = case.files.assign(rate_per_s=case.files["rate_per_s"] * [1.0, 1.0, 0.0, 1.0])
+    rates = case.files["rate_per_s"] * [1.0, 1.0, 0.0, 1.0]
+    files = case.files.assign(rate_per_s=rates, stored_bytes=case.files["bytes"])
     start, stored = case.k[:, None] / 4 * np.ones((4, 4)), np.ones((4, 4))
     found = []
     for size in (1.0, 1.3):

@@ -494,7 +494,7 @@ def test_many_sizes_no_plan_at_random_is_much_better(seed):
 
 
 def of_many_sizes(seed):
-    """Twelve files of 2 + 1 chunks on four nodes, each of a size of its own, as are small reads of their data chunks."""
+    """Twelve files of 2 + 1 chunks on four nodes, each of a size of its own; small reads of their data chunks, too."""
     random = np.random.default_rng(seed)
     nodes = nodes_of(random.uniform(0.004, 0.01, 4), random.uniform(0.002, 0.02, 4), 1e-3)
     stored = np.array([random.permutation(4) < 3 for _ in range(12)])
