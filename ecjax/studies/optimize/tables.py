@@ -289,8 +289,8 @@ TABLES = job_tables(
             "objective",
             FLOAT,
             "s",
-            "what descends: latency + theta * log surrogate of the cost; by class the objective in force, null in a search "
-            "for deadlines, which has another at every step",
+            "what descends: latency + theta * log surrogate of the cost; by class the objective in force, null in a "
+            "search for deadlines, which has another at every step",
         ),
         Column("class_latency_s", STRING, "", "JSON: by class: latency_shared_z_s of each class"),
         Column("gap", FLOAT, "", "by class: scheduling_gap after the step; null: no proof"),
