@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ecjax.simulation import tally
-from ecjax.studies.reproduce.claims.jlcm.theorems import mixed_bounds
+from ecjax.studies.reproduce.claims.jlcm.theorems import mixed_bounds, mixing
 from ecjax.studies.reproduce.claims.small import (
     Small,
     interval,
@@ -102,3 +102,24 @@ def test_several_chunks_from_a_node_do_not_pay_where_serving_takes_time(load):
 
 def test_several_chunks_from_a_node_pay_where_connecting_takes_time():
     assert (np.diff(mixed_bounds(0.1, (0.001, 2e-6, 6e-9), 1.0, 1.0)) < 0).all()
+
+
+def test_connections_that_take_long_but_never_vary_do_not_make_several_chunks_pay():
+    """The mean of a connection is added to either kind of read; of its variance fewer nodes take less."""
+    load, long = 0.5, 1000.0
+    without, constant = mixed_bounds(load, SERVICE), mixed_bounds(load, SERVICE, long)
+    np.testing.assert_allclose(constant - without, long, rtol=1e-9)
+    assert (np.diff(constant) > 0).all()
+    first, second, third = SERVICE
+    bounds = {}
+    for count, moments in ((6, SERVICE), (3, (2 * first, 2 * second + 2 * first**2, 2 * third + 6 * first * second))):
+        rate = load / moments[0]
+        wait = rate * moments[1] / (2 * (1 - load))
+        variance = moments[1] - moments[0] ** 2 + rate * moments[2] / (3 * (1 - load)) + wait**2
+        for of_connections in (0.0, long**2):
+            bound = moments[0] + wait + np.sqrt((count - 1) * (variance + of_connections))
+            bounds[count, of_connections] = bound
+    same, varied = (bounds[3, each] - bounds[6, each] for each in (0.0, long**2))
+    assert same > 0 > varied
+    said = mixing()
+    assert f"{same:+.0f} s where a connection takes" in said and f"{varied:+.0f} s where that is the mean" in said

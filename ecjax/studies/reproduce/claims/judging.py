@@ -51,3 +51,20 @@ def rises(values: Sequence[float] | np.ndarray, slack: float = 0.0) -> bool:
 def texts(values: Sequence[float] | np.ndarray, form: str = ".3g") -> str:
     """Numbers in a sentence."""
     return ", ".join(format(value, form) for value in values)
+
+
+def least_ratio(bounds: np.ndarray, means: np.ndarray, halves: np.ndarray) -> tuple[float, float, float]:
+    """The least bound over the mean that it bounds, and its interval.
+
+    Args:
+        bounds: (r,) s.
+        means: (r,) s, replayed.
+        halves: (r,) s, half widths of their 95 % intervals.
+
+    Returns:
+        The least ratio, the least lower end of all ratios, and the upper end of the least one.
+    """
+    ratios = bounds / means
+    least = int(np.argmin(ratios))
+    upper = bounds[least] / (means[least] - halves[least])
+    return float(ratios[least]), float((bounds / (means + halves)).min()), float(upper)
