@@ -100,7 +100,7 @@ def test_several_chunks_from_a_node_do_not_pay_where_serving_takes_time(load):
     assert (np.diff(mixed_bounds(load, SERVICE, 0.08, 256e-6)) > 0).all()
 
 
-def test_several_chunks_from_a_node_pay_where_connecting_takes_time():
+def test_several_chunks_from_a_node_pay_where_connections_vary():
     assert (np.diff(mixed_bounds(0.1, (0.001, 2e-6, 6e-9), 1.0, 1.0)) < 0).all()
 
 

@@ -102,7 +102,7 @@ def _table1(evidence: Evidence) -> Finding:
         float(factor[1.0]),
         "its sizes, times and codes are generated; the distribution of sizes and the numbers of servers and "
         "clients are "
-        f"not printed (60 and log-uniform here). D-Target over TCP {factor[1.0]:.2f}, as ports idle at such a "
+        f"not printed (60 and log-uniform here). TCP over D-Target is {factor[1.0]:.2f}, as ports idle at such a "
         "rate, and "
         f"{factor[1000.0]:.2f} at 1000 times the rate",
     )
@@ -325,12 +325,13 @@ def _loss_random(evidence: Evidence) -> Finding:
     error = float(more.std(ddof=1) / len(more) ** 0.5)
     level = "so they cannot be told apart" if abs(more.mean()) <= 2 * error else "so they differ"
     return in_shape(
-        own - 2 * error <= random <= 0.2,
+        own <= random <= 0.2,
         random,
-        f"{random:.1%} with random sources, {own:.1%} with its own: {100 * more.mean():+.2f} points with a "
-        f"standard error of {100 * error:.2f}, {level}; {_NO_TRACE}",
-        float(_loss(evidence, _RANDOM).min(axis=None)),
-        float(_loss(evidence, _RANDOM).max(axis=None)),
+        f"{random:.2%} with random sources, {own:.2%} with its own, where the paper has the larger loss with random "
+        f"ones: {100 * more.mean():+.2f} points over {len(more)} seeds with a standard error of {100 * error:.2f}, "
+        f"{level}; {_NO_TRACE}",
+        float(by_sources[1].min()),
+        float(by_sources[1].max()),
     )
 
 
