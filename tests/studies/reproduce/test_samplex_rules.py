@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from ecjax.caching.partitions import Partitions
-from ecjax.studies.reproduce.claims.samplex.decisions import Point, update_partitions
+from ecjax.studies.reproduce.claims.samplex.decisions import Point, proportion, update_partitions
 from ecjax.studies.reproduce.claims.samplex.plans import second_peak
 from ecjax.studies.reproduce.claims.samplex.studies import plateau_rates
 from ecjax.studies.reproduce.claims.samplex.theorems import (
@@ -89,3 +89,10 @@ def test_the_online_scheme_gets_stuck_at_the_values_of_the_example(k):
     ratio, claimed = stuck_ratio(k)
     assert ratio == pytest.approx(11_009 / (10 * 1000 + (11 * k - 10) * 998), rel=1e-9)
     assert claimed == pytest.approx(1 - (2 * k - 1) / (11 * k)) and ratio < claimed
+
+
+def test_times_in_proportion_are_on_a_line_through_the_origin():
+    """Of 1 and 3 s for 1 and 2 samples the nearest slope is (1 + 6) / (1 + 4) = 1.4 s: off by 2 / 7 and 1 / 14."""
+    samples = np.array([1, 5, 10, 20])
+    assert proportion(samples, 0.7 * samples) == pytest.approx((0.7, 0.0), abs=1e-12)
+    assert proportion(np.array([1, 2]), np.array([1.0, 3.0])) == pytest.approx((1.4, 2 / 7))
