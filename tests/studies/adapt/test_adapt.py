@@ -480,6 +480,14 @@ def test_defaults_are_the_paper_s():
     assert (given.threads, given.k_max, given.r_max, given.bytes, given.codes) == (16, 6, 2.0, 3e6, [(1, 1)])
 
 
+def test_tasks_of_fig_6_read_half_a_megabyte_to_three(tmp_path):
+    """As in the paper, whose measurements the laws were fitted to."""
+    words = (f"out={tmp_path}", "requests=1000", "capacity=false", "figures=[]")
+    assert adapt_study(composed("experiment=tofec_fig6", *words), QUIET) == 0
+    sizes = read_results(tmp_path, "delays")["chunk_bytes"]
+    assert (sizes.min(), sizes.max()) == (0.5e6, 3e6)
+
+
 def small(name):
     long = ("tofec_fig7", "tofec_mixed")  # many replays, many figures
     return pytest.param(name, marks=[pytest.mark.slow] if name in long else [])
