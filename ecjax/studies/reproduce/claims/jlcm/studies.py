@@ -105,7 +105,7 @@ STUDIES = (
             *("optimize", "experiment=jlcm_fig12", "min_extra_chunks=0", "cluster.grouped=true"),
             "method=[certified,published]",
         ),
-        small=("rate_scale=[0.8,0.88,1]", "estimate=false", "gap=0.001"),
+        small=("rate_scale=[0.8,0.88,1]", "estimate=false", "gap=0.01"),
     ),
     Study(
         "fig12",
