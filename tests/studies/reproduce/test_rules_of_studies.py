@@ -308,7 +308,12 @@ def test_the_longest_code_is_compared_by_means(longest, verdict):
 
 
 def test_what_is_slower_than_random_placement_is_told_with_its_load():
-    means = {"published": (100.0, 0.81), "oblivious_lb": (300.0, 0.97), "random_cp": (180.0, 0.88), "max_ec": (120.0, 0.8)}
+    means = {
+        "published": (100.0, 0.81),
+        "oblivious_lb": (300.0, 0.97),
+        "random_cp": (180.0, 0.88),
+        "max_ec": (120.0, 0.8),
+    }
     runs = [
         {"method": method, "policy": policy, "mean_s": mean, "ci_s": 1.0}
         for method, (mean, _) in means.items()
@@ -325,7 +330,9 @@ def _bounded(claim: str, bound: float) -> Finding:
     if claim.startswith("differentiated"):
         made = _of_classes({"max_load": 0.9, "1": 10.0, "2": 10.0}, bound=bound / 10)
         made.tables["latencies"]["ci_s"] = 0.5
-        return _found(claim, **dict.fromkeys(("fairness", "fig12", "saturated_priority", "saturated_weighted"), made))
+        return _found(
+            claim, **dict.fromkeys(("fairness", "fig12", "saturated_priority", "saturated_weighted"), made)
+        )
     rows = [
         {"run_id": "a", "group": "all", "class": None, "source": source, "mean_s": mean, "ci_s": 0.5}
         for source, mean in (("replayed", 10.0), ("bound", bound))
@@ -348,7 +355,8 @@ def test_every_iterate_has_to_be_stable(second, verdict):
     """Latency is infinite where a node is overloaded, also on the way."""
     runs = [{"run_id": "a", "status": "ok", "max_load": 0.8, "theta": 2.0}]
     history = [
-        {"run_id": "a", "iteration": place, "objective": value} for place, value in enumerate((second, 10.0, 9.0))
+        {"run_id": "a", "iteration": place, "objective": value}
+        for place, value in enumerate((second, 10.0, 9.0))
     ]
     places = [{"run_id": "a", "file_id": 0, "probability": share} for share in (1.0, 0.4, 0.6)]
     tables = {"inputs/files": [{"file_id": 0, "k": 2}], "placements": places, "history": history}
@@ -356,11 +364,19 @@ def test_every_iterate_has_to_be_stable(second, verdict):
     assert finding.verdict == verdict
 
 
-@pytest.mark.parametrize(("latency", "said"), [(99.0, "which is less than"), (102.0, "which leaves open whether")])
+@pytest.mark.parametrize(
+    ("latency", "said"), [(99.0, "which is less than"), (102.0, "which leaves open whether")]
+)
 def test_at_a_dollar_per_chunk_the_longest_codes_are_compared_with_the_plan(latency, said):
     """At theta = 0.5 plans of length 12 have the 98 s that all have, and 6 s; the plan has n = 8 on average: 4 s."""
     rows = [
-        {"method": "certified", "theta": theta, "latency_shared_z_s": seconds, "lower_bound": 98.0, "gap": 0.01}
+        {
+            "method": "certified",
+            "theta": theta,
+            "latency_shared_z_s": seconds,
+            "lower_bound": 98.0,
+            "gap": 0.01,
+        }
         | {"objective": seconds + 5 * theta, "mean_n_by_class": json.dumps({"1": 12, "2": 8, "3": 4})}
         for theta, seconds in ((0.0, 98.5), (0.5, latency))
     ]
@@ -373,7 +389,13 @@ def test_at_a_dollar_per_chunk_the_longest_codes_are_compared_with_the_plan(late
 def test_random_sources_have_to_lose_more_than_own_ones(random, verdict):
     """D-Target loses 4 % with its own sources, over two seeds that differ by 2 %: 3 % with random ones is less."""
     runs = [
-        {"scheduler": scheduler, "sources": sources, "seed": seed, "n": 8, "mean_s": mean + (scheduler == "dtarget") * off}
+        {
+            "scheduler": scheduler,
+            "sources": sources,
+            "seed": seed,
+            "n": 8,
+            "mean_s": mean + (scheduler == "dtarget") * off,
+        }
         for seed, off in enumerate((-0.01, 0.01))
         for sources, loss in (("smallest_load", 1.04), ("random", random))
         for scheduler, mean in (("sincronia", 1.0), ("dtarget", loss))
@@ -410,16 +432,26 @@ def test_class_1_is_faster_on_fewer_nodes_that_are_the_faster_ones():
     """Alone on one of three nodes, which is as fast as the two others together: half of the speed."""
     made = _fig8({0.1: 0.5})
     weights = [
-        {"run_id": "plan 0.1", "service_class": label, "node_id": node, "weight": weight if label == "1" else 1 - weight}
+        {
+            "run_id": "plan 0.1",
+            "service_class": label,
+            "node_id": node,
+            "weight": weight if label == "1" else 1 - weight,
+        }
         for node, weight in (("fast", 1.0), ("slow", 0.0), ("slower", 0.0))
         for label in ("1", "2")
     ]
-    nodes = [{"node_id": node, "service_mean_s": s} for node, s in (("slow", 2.0), ("fast", 1.0), ("slower", 2.0))]
+    nodes = [
+        {"node_id": node, "service_mean_s": s} for node, s in (("slow", 2.0), ("fast", 1.0), ("slower", 2.0))
+    ]
     made.tables["class_weights"], made.tables["inputs/nodes"] = pd.DataFrame(weights), pd.DataFrame(nodes)
     finding = _found("differentiated-fig8-class1-first", fig8=made)
     assert finding.verdict == Verdict.FAILS
     assert "has 0.3333 of the nodes, on average, and 0.500 of their speed" in finding.why
-    assert "1 of 3 serve it nearly alone" in finding.why and "takes 1 s at its nodes and 2 s at those" in finding.why
+    assert (
+        "1 of 3 serve it nearly alone" in finding.why
+        and "takes 1 s at its nodes and 2 s at those" in finding.why
+    )
 
 
 @pytest.mark.parametrize(("half", "said"), [(1.0, True), (0.1, False)])

@@ -112,7 +112,10 @@ def test_connections_that_take_long_but_never_vary_do_not_make_several_chunks_pa
     assert (np.diff(constant) > 0).all()
     first, second, third = SERVICE
     bounds = {}
-    for count, moments in ((6, SERVICE), (3, (2 * first, 2 * second + 2 * first**2, 2 * third + 6 * first * second))):
+    for count, moments in (
+        (6, SERVICE),
+        (3, (2 * first, 2 * second + 2 * first**2, 2 * third + 6 * first * second)),
+    ):
         rate = load / moments[0]
         wait = rate * moments[1] / (2 * (1 - load))
         variance = moments[1] - moments[0] ** 2 + rate * moments[2] / (3 * (1 - load)) + wait**2
@@ -122,4 +125,7 @@ def test_connections_that_take_long_but_never_vary_do_not_make_several_chunks_pa
     same, varied = (bounds[3, each] - bounds[6, each] for each in (0.0, long**2))
     assert same > 0 > varied
     said = mixing()
-    assert f"{same:+.0f} s where a connection takes" in said and f"{varied:+.0f} s where that is the mean" in said
+    assert (
+        f"{same:+.0f} s where a connection takes" in said
+        and f"{varied:+.0f} s where that is the mean" in said
+    )

@@ -13,7 +13,13 @@ from ecjax.studies.reproduce.page import read_sections, read_verdicts, sections
 from ecjax.tables.results import read_results
 
 PAGE = read_sections((files("ecjax.guides") / "claims.md").read_text(encoding="utf-8"))
-COUNTS = {"jlcm": 48, "differentiated": 28, "tofec": 34, "dtarget": 28, "samplex": 45}  # claims that are judged
+COUNTS = {
+    "jlcm": 48,
+    "differentiated": 28,
+    "tofec": 34,
+    "dtarget": 28,
+    "samplex": 45,
+}  # claims that are judged
 
 
 @pytest.mark.parametrize("name", PAPERS)

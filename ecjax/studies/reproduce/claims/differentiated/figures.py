@@ -147,9 +147,9 @@ def _first(evidence: Evidence) -> Finding:
     if (shares < 0.5).any() and (own < left).all():
         alone = (weights > _ALONE).sum()
         why += (
-            f". Plans give it nodes of its own, the faster ones: {texts(alone, '.0f')} of {len(weights)} serve it nearly "
-            f"alone, a reference chunk takes {texts(own)} s at its nodes and {texts(left)} s at those of class 2, so "
-            "that it is faster with fewer of them"
+            f". Plans give it nodes of its own, the faster ones: {texts(alone, '.0f')} of {len(weights)} serve it "
+            f"nearly alone, a reference chunk takes {texts(own)} s at its nodes and {texts(left)} s at those of class "
+            "2, so that it is faster with fewer of them"
         )
     return judge(
         bool((ratio > 1).all() and (shares >= 0.5).all()),

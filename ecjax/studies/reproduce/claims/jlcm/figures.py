@@ -168,9 +168,13 @@ def _descent(evidence: Evidence) -> Finding:
     # latency is infinite where a node is overloaded
     stable = np.isfinite(history["objective"]).all() and (made.runs["max_load"] < 1).all()
     asked = made.dataset("inputs/files").set_index("file_id")["k"]
-    shares = made.dataset("placements").groupby(["run_id", "file_id"])["probability"].agg(["sum", "min", "max"])
+    shares = (
+        made.dataset("placements").groupby(["run_id", "file_id"])["probability"].agg(["sum", "min", "max"])
+    )
     k = asked.reindex(shares.index.get_level_values("file_id")).to_numpy()
-    off = max(float(abs(shares["sum"] / k - 1).max()), -float(shares["min"].min()), float(shares["max"].max()) - 1)
+    off = max(
+        float(abs(shares["sum"] / k - 1).max()), -float(shares["min"].min()), float(shares["max"].max()) - 1
+    )
     return judge(
         bool(worst <= 1e-12 and settled and stable and off <= _SLACK),
         worst,
@@ -553,7 +557,9 @@ def _low_theta(evidence: Evidence) -> Finding:
     share = 1 - row["latency_shared_z_s"] / row["objective"]
     # at a dollar per chunk, where classes have as many files: the plan, and the least that any of length 12 may have
     ours = float(row["latency_shared_z_s"] + row["theta"] * np.mean(lengths))
-    longest = float(_fig13_rows(evidence, "certified", extremes=True)["lower_bound"].iloc[0] + row["theta"] * 12)
+    longest = float(
+        _fig13_rows(evidence, "certified", extremes=True)["lower_bound"].iloc[0] + row["theta"] * 12
+    )
     excluded = "which is less than" if ours < longest else "which leaves open whether that is better than"
     return refuted(
         min(lengths) < 12,
