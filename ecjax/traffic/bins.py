@@ -1,10 +1,12 @@
 """Reads of files by bins of time, as sparse counts, and the work that they bring to nodes.
 
 A clock that ticks coarser than a service tells no more than the reads of a tick: its ticks are the bins, and the reads
-of a tick are spread over it. A finer clock gets bins as long as a mean service, at most 2^22 of them. Bins without
+of a tick are spread over it. A finer clock gets bins as long as a mean service, at most 2^22 of them, and each of as
+many ticks as the others: bins of five and of six ticks in turn would make Poisson reads look burstier. Bins without
 arrivals that follow each other are one bin: the recursions over bins take any width.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,15 +38,18 @@ class BinnedReads(NamedTuple):
 
 
 def bin_width(length_s: float, service_mean_s: float, tick_s: float = 0.0) -> float:
-    """Width of bins: the tick of a clock coarser than a service, else a mean service, at least length / 2^22 (s).
+    """Width of bins: a mean service, at least length / 2^22, in whole ticks of the clock and at least one (s).
 
     Args:
         length_s: of the log.
         service_mean_s: of a chunk, over nodes and files.
         tick_s: resolution of the clock; 0: continuous.
     """
-    width = max(tick_s, service_mean_s)
-    return max(width, tick_s * np.ceil(length_s / MOST_BINS / tick_s) if tick_s > 0 else length_s / MOST_BINS)
+    least = length_s / MOST_BINS
+    if tick_s <= 0:
+        return max(service_mean_s, least)
+    ticks = max(1, round(service_mean_s / tick_s), math.ceil(least / tick_s))
+    return tick_s * ticks
 
 
 def bin_arrivals(

@@ -51,9 +51,12 @@ def test_no_arrivals_have_no_bins():
         bin_arrivals(np.zeros(0), np.zeros(0, int), 1, 1.0)
 
 
-def test_the_width_is_a_tick_or_a_service_and_bins_are_not_too_many():
+def test_the_width_is_a_service_in_whole_ticks_and_bins_are_not_too_many():
     assert bin_width(1000.0, 0.06, tick_s=1.0) == 1.0
     assert bin_width(1000.0, 0.06, tick_s=0.001) == 0.06
+    assert bin_width(1000.0, 0.0052, tick_s=0.001) == 0.005
+    assert bin_width(1000.0, 0.0014, tick_s=0.001) == 0.001
+    assert bin_width(1000.0, 0.06) == 0.06
     assert bin_width(2.0**22, 0.06) == 1.0
     assert bin_width(2.0**24, 0.06, tick_s=1.5) == 4.5
 

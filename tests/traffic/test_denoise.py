@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from plain_queues import bursts
 
-from ecjax.traffic.bins import bin_arrivals
+from ecjax.traffic.bins import bin_arrivals, bin_width
 from ecjax.traffic.denoise import averaged, blocks_of, counts_of, dispersion_at
 
 
@@ -55,6 +55,15 @@ def test_short_bursts_within_blocks_show_in_the_dispersion():
     _, blocks = _blocks(times, 2000.0, 0.2)
     assert dispersion_at(blocks, 0.4) > 1.3
     assert dispersion_at(blocks, 1e-3) == dispersion_at(blocks, 0.2)
+
+
+@pytest.mark.parametrize("service", [0.0055, 0.0055 / 4])
+def test_poisson_reads_on_ticks_shorter_than_bins_are_poisson(service):
+    """Bins of 5.5 ticks have 5 and 6 in turn: 200 reads of a pair differ by a tenth, whose square is 2 for 200."""
+    times = np.sort(np.random.default_rng(4).integers(0, 20_000, 400_000)) * 0.001
+    _, blocks = _blocks(times, 20.0, bin_width(20.0, service, 0.001))
+    for scale in (service, 4 * service):
+        assert dispersion_at(blocks, scale) == pytest.approx(1, abs=0.1)
 
 
 def test_one_bin_is_one_block():
