@@ -63,7 +63,7 @@ def test_poisson_reads_on_ticks_shorter_than_bins_are_poisson(service):
     times = np.sort(np.random.default_rng(4).integers(0, 20_000, 400_000)) * 0.001
     _, blocks = _blocks(times, 20.0, bin_width(20.0, service, 0.001))
     for scale in (service, 4 * service):
-        assert dispersion_at(blocks, scale) == pytest.approx(1, abs=0.1)
+        assert dispersion_at(blocks, scale) == pytest.approx(1, abs=0.2)
 
 
 def test_one_bin_is_one_block():

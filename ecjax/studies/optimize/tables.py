@@ -123,7 +123,8 @@ TABLES = job_tables(
             "bursts",
             STRING,
             "",
-            "objective=trace: bursts are common to all files (placement cannot help), of single ones (it pays); none",
+            "objective=trace: bursts are common to all files (placement cannot help), of single ones (it pays); none; "
+            "null: one file is read, or files placed together",
         ),
         Column("small_latency_s", FLOAT, "s", "mean latency bound of small reads; null: files have none"),
         Column("small_estimated_mean_s", FLOAT, "s", "their expected mean, Poisson arrivals"),

@@ -83,7 +83,7 @@ def trace_runs(
         row |= (
             plan_rows.plan_columns(solution, case, lane, plan.bound)
             | examination
-            | trace_columns(plan)
+            | trace_columns(plan, int(np.count_nonzero(np.diff(data.reads.start))))
             | columns
         )
         if row["error"] is not None:
@@ -96,8 +96,13 @@ def trace_runs(
     return rows, plan_rows.datasets(case, plans) | {"scenarios": iter(tables)}
 
 
-def trace_columns(plan: TracePlan) -> dict[str, Any]:
-    """Columns of ``runs`` that only plans for a log have, and those that mean something else for them."""
+def trace_columns(plan: TracePlan, rows_read: int) -> dict[str, Any]:
+    """Columns of ``runs`` that only plans for a log have, and those that mean something else for them.
+
+    Args:
+        plan: for the log.
+        rows_read: placement rows that the log reads.
+    """
     return {
         "objective": plan.objective,
         "lower_bound": plan.bound,
@@ -106,7 +111,8 @@ def trace_columns(plan: TracePlan) -> dict[str, Any]:
         "blind_wait_s": plan.blind_wait,
         "spread_wait_s": plan.spread_wait,
         "steady_wait_s": plan.steady_wait if np.isfinite(plan.steady_wait) else None,
-        "bursts": bursts_of(plan),
+        # a single row comes and goes as all reads do: whose bursts they are cannot be told
+        "bursts": bursts_of(plan) if rows_read > 1 else None,
     }
 
 

@@ -10,6 +10,7 @@ _MUCH = 2.0  # times the wait at constant rates
 _WAITS = (
     "a plan that balances mean loads waits {blind}, this one {wait}, reads spread over all nodes {spread}"
 )
+_UNTOLD = "untold"
 _SENTENCES = {
     "common": (
         f"bursts are common to all files: {_WAITS}, the least possible: once nodes are loaded alike placement cannot "
@@ -17,6 +18,10 @@ _SENTENCES = {
     ),
     "single": f"bursts are of single files or groups of them: {_WAITS}, the least possible: spreading pays",
     "none": f"bursts hardly count in this log: {_WAITS}, about as at constant rates",
+    _UNTOLD: (
+        "all reads are of one file, or of files placed together: whether bursts are common or of single files cannot "
+        f"be told; {_WAITS}, the least possible"
+    ),
 }
 
 
@@ -27,7 +32,8 @@ def say_bursts(runs: pd.DataFrame, console: Console) -> None:
         runs: rows of ``runs`` of a study.
         console: where.
     """
-    verdicts = runs[runs["bursts"].notna()]
+    planned = runs[runs["trace_wait_s"].notna()]
+    verdicts = planned.assign(bursts=planned["bursts"].astype(object).where(planned["bursts"].notna(), _UNTOLD))
     for word, some in verdicts.groupby("bursts", sort=False):
         run = some.iloc[0]
         texts = {

@@ -91,6 +91,21 @@ def test_bursts_of_all_files_are_beyond_placement(tmp_path):
     assert "placement cannot help, more capacity or a cache can" in text.getvalue()
 
 
+def test_whose_bursts_they_are_cannot_be_told_of_one_file(tmp_path):
+    """Its reads need both nodes of every plan with n = k = 2; over six nodes the same burst is a third of the work."""
+    text = io.StringIO()
+    names = logged(tmp_path)
+    log = pd.read_parquet(names["trace"])
+    log[log["file_id"] == 0].to_parquet(names["trace"])
+    assert planned(Console(file=text, width=500), **names) == 0
+    run = read_results(names["out"], "runs").iloc[0]
+    assert run["spread_wait_s"] < 0.5 * run["blind_wait_s"]
+    assert pd.isna(run["bursts"])
+    said = text.getvalue()
+    assert "of one file, or of files placed together: whether bursts are common or of single files cannot" in said
+    assert "placement cannot help" not in said and "hardly count" not in said
+
+
 def test_a_day_of_all_files_is_common_where_nodes_cannot_be_loaded_alike(tmp_path):
     """Beyond capacity a node that is loaded more than others waits many times as long, whoever's reads they are."""
     rng = np.random.default_rng(5)
