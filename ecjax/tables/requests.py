@@ -16,6 +16,7 @@ from ecjax.tables.importers.table import TABLE
 from ecjax.tables.read import open_batches
 from ecjax.tables.statistics.index import IdIndex, hash_strings, string_buffers
 from ecjax.tables.statistics.requests import RequestGrouper, Requests
+from ecjax.tables.statistics.ticks import UnevenTicks, uneven_ticks
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class TraceRequests:
 
     Attributes:
         name: of the trace, for messages.
-        clock_resolution_s: step of its clock; 0 where times are as good as continuous.
+        clock_resolution_s: step in which its times are written; 0 where they are as good as continuous.
+        uneven: ticks of its clock, where they are no whole number of these steps; None: they are.
         arrival: (n,) s since the trace's first arrival.
         file: (n,) int64, place in ``file_ids``.
         write: (n,) bool.
@@ -65,6 +67,7 @@ class TraceRequests:
 
     name: str
     clock_resolution_s: float
+    uneven: UnevenTicks | None
     arrival: np.ndarray
     file: np.ndarray
     write: np.ndarray
@@ -78,6 +81,18 @@ class TraceRequests:
     def count(self) -> int:
         """Number of requests n."""
         return len(self.arrival)
+
+    @property
+    def tick_s(self) -> float:
+        """Ticks of the clock, s; 0 where it is as good as continuous."""
+        return self.clock_resolution_s if self.uneven is None else self.uneven.length_s
+
+    def on_ticks(self, times_s: np.ndarray) -> np.ndarray:
+        """When the clock ticked, for times that are written a little beside that, s, (n,) each.
+
+        Those of a clock whose ticks are whole numbers of the steps that it is written in are as they are.
+        """
+        return times_s if self.uneven is None else self.uneven.on(times_s)
 
 
 def requests(
@@ -201,9 +216,11 @@ class _Reader:
             accesses = Accesses(
                 begin, arrival, node, size, times.get("start_s"), times.get("finish_s"), self._nodes.ids
             )
+        resolution = self._trace.clock_resolution_s
         return TraceRequests(
             name=self._trace.name,
-            clock_resolution_s=self._trace.clock_resolution_s,
+            clock_resolution_s=resolution,
+            uneven=uneven_ticks(logged.arrival, resolution),
             arrival=logged.arrival,
             file=logged.file,
             write=logged.write,

@@ -35,6 +35,7 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
     amount, bytes_of = _written(laws, chunk[written], halves.accesses.bytes[: halves.cut][written], nodes)
     times = np.concatenate([log.arrival[early][read], halves.accesses.arrival[: halves.cut][written]])
     row = np.concatenate([rows.of_read, count + chunk[written]])
+    times = log.on_ticks(times)
     order = np.argsort(times, kind="stable")
     write = (row >= count)[order]
     placed = Placed(
@@ -46,9 +47,7 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
     )
     service = host_moments(load.service, size)[0]
     chunks = rows.rates[:, None] * rows.probabilities
-    width = estimate_width(
-        halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.clock_resolution_s
-    )
+    width = estimate_width(halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.tick_s)
     reads, writes = bin_arrivals(times[order], row[order], count + nodes, width, write)
     scaled = writes._replace(reads=writes.reads * np.concatenate([np.ones(count), amount])[writes.file])
     groups = Groups(np.append(rows.group, np.zeros(nodes, int)), int(rows.group.max()) + 1, np.arange(count))

@@ -51,6 +51,19 @@ def test_rows_become_requests_and_accesses(tmp_path):
     np.testing.assert_array_equal(own.finish, [1.0, 0.5, 2.0, 2.0, 1.5, 3.0, np.nan])
 
 
+def test_times_of_a_clock_of_64_ticks_a_second_in_milliseconds(tmp_path):
+    ticks = np.sort(np.random.default_rng(0).integers(0, 6400, 20_000))
+    rows = {"arrival_s": np.round(ticks / 64, 3), "file_id": [1] * 20_000, "op": ["read"] * 20_000}
+    rows |= {"request_id": np.arange(20_000), "bytes": [1.0] * 20_000}
+    found = requests(opened(tmp_path, rows))
+    assert found.clock_resolution_s == 0.001 and found.tick_s == pytest.approx(1 / 64, rel=1e-4)
+    np.testing.assert_allclose(found.arrival, rows["arrival_s"] - rows["arrival_s"][0], atol=1e-12)
+    np.testing.assert_array_equal(np.rint(found.on_ticks(found.arrival) / found.tick_s), ticks - ticks[0])
+    rows["arrival_s"] = np.round(np.sort(np.random.default_rng(1).uniform(0, 100, 20_000)), 3)
+    even = requests(opened(tmp_path, rows))
+    assert even.tick_s == 0.001 and even.on_ticks(even.arrival) is even.arrival
+
+
 def test_sample_trace_as_pandas_sees_it():
     rows = pq.read_table(TRACES / "requests_chunks.parquet").to_pandas()
     found = requests(open_trace(TRACES / "requests_chunks.parquet"))

@@ -171,10 +171,10 @@ def _of_trace(options: AdaptOptions, classes: list[RequestClass] | None) -> tupl
         np.exp(np.abs(np.log(sizes / size)).max()),
     )
     span = float(arrival[-1] - arrival[0])
-    if logged.clock_resolution_s * len(arrival) > span:
+    if logged.tick_s * len(arrival) > span:
         log.info(
             "trace: its clock ticks every %g s, and requests come more often: those of one tick arrive at once",
-            logged.clock_resolution_s,
+            logged.tick_s,
         )
     names = _names(reading, trace.fingerprint)
     return classes, Traced(arrival - arrival[0], class_of.astype(np.uint8), span, names)

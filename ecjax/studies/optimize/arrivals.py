@@ -113,7 +113,7 @@ def logged_arrivals(options: OptimizeOptions, files: pa.Array) -> LoggedArrivals
     logged = requests(trace, files)
     if not len(logged.write) or logged.write.all():
         raise UserError(f"trace={options.trace}: found no reads; allowed: a log with reads to plan for")
-    requested = Logged(logged.arrival, logged.file, logged.write, logged.clock_resolution_s)
+    requested = Logged(logged.on_ticks(logged.arrival), logged.file, logged.write, logged.tick_s)
     if logged.arrival[-1] <= logged.arrival[0]:
         raise UserError(f"trace={options.trace}: found requests at one time only; allowed: a log that lasts")
     if logged.count < _FEW:

@@ -52,7 +52,8 @@ def logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedRe
     written = not read.all() and problem.writes is not None
     if not read.all() and not written:
         log.info("trace: %d writes are left aside: the files of the plan have none", np.sum(~read))
-    times, tick_s = logged.arrival[read], logged.clock_resolution_s
+    arrival, tick_s = logged.on_ticks(logged.arrival), logged.tick_s
+    times = arrival[read]
     # arrivals that are coarse ends less fine durations lie between the ticks: times that differ may share one
     ties = np.count_nonzero(np.diff(np.rint(times / tick_s)) == 0) if tick_s > 0 else 0
     spread = ties > TIED * len(times)
@@ -65,7 +66,7 @@ def logged_reads(logged: TraceRequests, name: str, problem: Problem) -> LoggedRe
         )
 
     def taken(which: np.ndarray, seed: int, writes: LoggedReads | None = None) -> LoggedReads:
-        times, files = logged.arrival[which], logged.file[which]
+        times, files = arrival[which], logged.file[which]
         if spread:
             times, files = _spread_over_ticks(times, files, tick_s, seed)
         return LoggedReads(times, files, tick_s, writes)

@@ -20,6 +20,10 @@ _UNEVEN = 64  # steps of the clock in a window, from which on one more or less d
 _NO_GAP = 1 << 62
 _TIED = 0.05  # share of arrivals that tie on a clock of long steps
 _APART = 20.0  # shortest gap between random times, to its mean; longer ones have a chance of exp(-20)
+_LEAST_GAPS = 64  # between times that differ, of which whole numbers of ticks say something
+_LEAST_PLACES = 3  # of a tick whose beginnings, each rounded to a place, show that they are regular
+_REGULAR = 0.99  # share of gaps that are whole numbers of ticks, but where the clock was set
+_SLEWED = 1e-3  # of a tick
 
 
 class TickCounts(NamedTuple):
@@ -175,6 +179,61 @@ class Clock:
         if other._begin is not None:
             self._shortest = min(self._shortest, other._shortest, other._begin - self.last or _NO_GAP)
             self.step, self.last = math.gcd(self.step, other.step), other.last
+
+
+class UnevenTicks(NamedTuple):
+    """Ticks of a clock that are no whole number of the steps that it is written in: 64 a second in milliseconds.
+
+    Attributes:
+        length_s: mean length of a tick (s).
+        times_s: (T,) as they are written (s), each once, ascending.
+        number: (T,) int64, ticks from the first of them to each.
+    """
+
+    length_s: float
+    times_s: np.ndarray
+    number: np.ndarray
+
+    def on(self, times_s: np.ndarray) -> np.ndarray:
+        """When the clock ticked since the first of its times, for times as they are written, s, (n,) each."""
+        place = np.maximum(np.searchsorted(self.times_s, times_s, side="right") - 1, 0)
+        later = np.rint((times_s - self.times_s[place]) / self.length_s)
+        ticked: np.ndarray = (self.number[place] + later) * self.length_s
+        return ticked
+
+
+def uneven_ticks(times: np.ndarray, resolution_s: float) -> UnevenTicks | None:
+    """Ticks of the clock of a log, where they are no whole number of its steps; None: they are, or none show.
+
+    Beside what ``Clock.uneven_step`` asks for, all gaps have to be whole numbers of ticks, as those between batches
+    that come by themselves are not.
+
+    Args:
+        times: arrivals in order, s, (n,).
+        resolution_s: step in which they are written; 0 where it is as good as continuous.
+    """
+    clock = Clock(resolution_s)
+    gaps = np.diff(clock.places(times), prepend=-1)  # the first time is none that ties
+    begins = np.flatnonzero(gaps)
+    gaps = gaps[begins[1:]]
+    step = clock.uneven_step(len(times), len(times) - len(begins))
+    if step < _LEAST_PLACES or len(gaps) < _LEAST_GAPS:
+        return None
+    lengths, counts = np.unique(gaps, return_counts=True)
+    # of single ticks first, then of longer and longer gaps, whose numbers of ticks the mean so far tells
+    tick, reach = float(step), 1.5
+    while True:
+        ticks, near = np.rint(lengths / tick), lengths <= reach * tick
+        tick = float((lengths * counts)[near].sum() / (ticks * counts)[near].sum())
+        if near.all():
+            break
+        reach *= 4
+    # both ends of a gap are rounded by half a place, and clocks are slewed
+    whole = np.abs(lengths - np.rint(lengths / tick) * tick) <= 1.0 + _SLEWED * tick
+    if counts[whole].sum() < _REGULAR * len(gaps):
+        return None
+    number = np.append(0, np.cumsum(np.rint(gaps / tick).astype(np.int64)))
+    return UnevenTicks(tick * clock.unit_s, times[begins], number)
 
 
 class TickHistogram:

@@ -172,6 +172,22 @@ def test_plans_for_mean_rates_say_what_the_log_makes_of_them(tmp_path):
     assert "under the log's own arrivals" in text.getvalue() and "if they were Poisson" in text.getvalue()
 
 
+def test_poisson_reads_of_a_clock_that_ticks_unevenly_are_poisson(tmp_path):
+    """64 ticks a second written in milliseconds: four reads at one ms, and none at the next 14 or 15."""
+    names = logged(tmp_path)
+    rng, mean, length = np.random.default_rng(7), 0.006, 120
+    times = np.sort(rng.uniform(0, length, 250 * length))
+    log = pd.DataFrame({"request_id": range(len(times)), "arrival_s": np.round(np.floor(times * 64) / 64, 3)})
+    log.assign(file_id=rng.integers(0, FILES, len(times)), op="read", bytes=2e6).to_parquet(names["trace"])
+    moments = {"service_mean_s": mean, "service_second_s2": 2 * mean**2, "service_third_s3": 6 * mean**3}
+    pd.read_parquet(names["nodes"]).assign(**moments).to_parquet(names["nodes"])
+    assert planned(objective="bound", estimate=True, **names) == 0
+    run = read_results(names["out"], "runs").iloc[0]
+    assert run["trace_branch"] == "denoised"
+    for figure in ("mean", "p99"):
+        assert run[f"trace_estimated_{figure}_s"] == pytest.approx(run[f"estimated_{figure}_s"], rel=0.05)
+
+
 def test_a_mean_load_above_one_names_the_node(tmp_path):
     names = logged(tmp_path, rate=6.0)
     with pytest.raises(UserError, match=r"node_id=0.*load rho"):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ecjax.tables.statistics import ticks
 from ecjax.tables.statistics.silences import Silences
-from ecjax.tables.statistics.ticks import Clock, TickHistogram
+from ecjax.tables.statistics.ticks import Clock, TickHistogram, uneven_ticks
 
 FEW = settings(max_examples=40, deadline=None)
 
@@ -116,6 +116,36 @@ def test_random_times_and_batches_of_reads_are_on_no_such_clock():
     assert uneven_counts(np.repeat(np.sort(random.permutation(times)[:500]), 10))[1] == 0
     assert uneven_counts(np.cumsum(random.uniform(0.5, 1.5, 1000)))[1] == 0
     assert uneven_counts(np.round(times, 3), 0.001)[1] == 0
+
+
+@pytest.mark.parametrize(("rate", "digits"), [(64, 3), (300, 3), (1024, 5), (3, None)])
+def test_ticks_of_a_clock_that_ticks_unevenly(rate, digits):
+    """Also of one that runs faster later on, after hours in which nothing arrives."""
+    random = np.random.default_rng(5)
+    numbers = np.sort(random.integers(0, 64 * 100, 50_000))
+    halves = np.split(numbers, [25_000])
+    times = np.concatenate([halves[0] / rate, 7200 + halves[1] / (rate * (1 + 1e-5))])
+    times = times if digits is None else np.round(times, digits)
+    found = uneven_ticks(times, 0.0 if digits is None else 10.0**-digits)
+    assert found.length_s == pytest.approx(1 / rate, rel=1e-3)
+    ticked = np.split(found.on(times) / found.length_s, [25_000])
+    for half, expected in zip(ticked, halves, strict=True):
+        np.testing.assert_allclose(half - half[0], expected - expected[0], atol=1e-3)
+    # a time between two ticks is at the nearer one
+    between = found.on(times[:1] + np.array([0.0, 0.3, 0.7, 2.1]) / rate) / found.length_s
+    np.testing.assert_allclose(between, [0, 0, 1, 2], atol=1e-9)
+
+
+def test_batches_and_even_clocks_have_no_uneven_ticks():
+    random = np.random.default_rng(6)
+    batches = np.round(np.repeat(np.cumsum(random.uniform(8, 12, 500)), 10), 3)
+    # they tie, and no two are near each other, but they do not come at the ticks of anything
+    assert uneven_counts(batches, 0.001)[1] > 0
+    assert uneven_ticks(batches, 0.001) is None
+    times = np.sort(random.uniform(0, 1000, 5000))
+    for each, step in ((times, 0.0), (np.round(times, 3), 0.001), (np.floor(times), 1.0)):
+        assert uneven_ticks(each, step) is None
+    assert uneven_ticks(np.zeros(3), 0.001) is None and uneven_ticks(np.zeros(1), 0.0) is None
 
 
 def test_too_many_series_are_none(monkeypatch):
