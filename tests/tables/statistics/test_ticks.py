@@ -175,6 +175,22 @@ def test_a_hole_in_a_log_is_a_silent_stretch():
     np.testing.assert_array_equal(early.stretches(0.0), found)
 
 
+@pytest.mark.parametrize(("days", "a_day", "cuts"), [(40, 100, ()), (300, 50, (7000,)), (40, 50, (100, 500))])
+def test_nights_of_a_log_that_is_recorded_by_day_are_silent_stretches(days, a_day, cuts):
+    """From nine to five, whole weeks: a night is 1.7 % of 40 days, 0.2 % of 300."""
+    random = np.random.default_rng(2)
+    begins = 86400.0 * np.arange(days)
+    times = np.sort(random.uniform(9 * 3600, 17 * 3600, (days, a_day)), axis=1) + begins[:, None]
+    found = silences_of(times.ravel(), cuts)
+    expected = np.column_stack([times[:-1, -1], times[1:, 0]]) - times[0, 0]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_more_nights_than_are_followed_are_none():
+    times = np.add.outer(86400.0 * np.arange(1500), 60.0 * np.arange(200)).ravel()
+    assert not len(silences_of(times))
+
+
 def test_ticks_and_bursts_are_no_silent_stretches():
     assert not len(silences_of(np.repeat(np.arange(40.0), 50), tick=1.0))
     random = np.random.default_rng(1)
