@@ -1,6 +1,5 @@
 """A plan of a problem under the arrivals of a log, or under rates that vary: what ``trace_estimate`` takes."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from ecjax import planning
 from ecjax.predict.read_samples import Groups
-from ecjax.predict.trace_estimates import LEVELS, TraceEstimate, trace_estimate
+from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
 from ecjax.predict.workload import workload_of
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
@@ -16,13 +15,8 @@ from ecjax.streams.arrivals import Factors
 from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
-from ecjax.units import count_text
 
 MOST_FILES = 1000  # that have a figure of their own
-_FEW = 1000  # requests below which a log says little
-_UNKNOWN = 5.0  # factor of an interval of which a log does not tell a figure
-_P99 = 1 + LEVELS.index(0.99)  # place of it among margins
-_LEFT, _SERVICES = 0.01, 10  # of the length of a log, and services: work left that is no ordinary queue
 
 
 class Logged(NamedTuple):
@@ -167,27 +161,3 @@ def most_read(count: np.ndarray) -> np.ndarray:
     """Files that have figures of their own: the most read, at most 1000."""
     order = np.argsort(-count, kind="stable")[:MOST_FILES]
     return np.sort(order[count[order] > 0])
-
-
-def remarks(estimate: TraceEstimate, reads: int, length_s: float, names: Sequence[object]) -> list[str]:
-    """What else to know about an estimate, sentences."""
-    words = []
-    node = int(np.argmax(estimate.end_s))
-    left = float(estimate.end_s[node])
-    if left > _LEFT * length_s and left > _SERVICES * estimate.service_s:
-        words.append(
-            f"Node {names[node]} has work for {left:.3g} s left when the log ends: its queue has not drained, and "
-            "latencies depend on where the log ends."
-        )
-    factor = float(np.exp(np.nanmax(estimate.log_margins[[0, _P99]], initial=0.0)))
-    if factor > _UNKNOWN:
-        words.append(
-            f"Few bursts make these latencies: they are known within a factor of {factor:,.0f}, so that the log hardly "
-            "tells what another one of its kind would have."
-        )
-    if reads < _FEW:
-        words.append(
-            f"The log has {count_text(reads, 'read')}: their bursts are seen, the 99 % point and the interval rest on "
-            "few of them."
-        )
-    return words

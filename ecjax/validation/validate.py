@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ecjax.predict.logged import remarks
+from ecjax.predict.log_remarks import remarks, seen_of
+from ecjax.predict.logged import Logged
 from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.simulation.laws import EMPIRICAL_STALLED, FIRST_SAMPLE, KIND, B, Laws
 from ecjax.simulation.tally import BINS
@@ -246,9 +247,9 @@ def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Hal
             f"Not within those brackets: {' and '.join(outside)}. The halves differ by more than bursts do in the "
             "first, or it was by chance."
         )
-    names = halves.accesses.node_ids.to_pylist()
-    reads = int(np.count_nonzero(~halves.log.write[: halves.half]))
-    return "; ".join(parts), sentences + remarks(estimate, reads, halves.span_s[0], names)
+    log, early = halves.log, slice(0, halves.half)
+    first = Logged(log.on_ticks(log.arrival[early]), log.file[early], log.write[early], log.tick_s)
+    return "; ".join(parts), sentences + remarks(estimate, seen_of(first), halves.accesses.node_ids.to_pylist())
 
 
 def _chance(replayed: Statistics, replications: int) -> str:

@@ -13,7 +13,8 @@ sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
 from ecjax.predict.jackknife import chance, log_margins, without_each
-from ecjax.predict.logged import estimate_width, expected_reads, remarks, time_of_reads
+from ecjax.predict.log_remarks import remarks, seen_of
+from ecjax.predict.logged import Logged, estimate_width, expected_reads, time_of_reads
 from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import trace_estimate
@@ -389,9 +390,8 @@ def test_no_interval_begins_below_what_an_idle_system_takes():
     assert 0.019 < low <= 0.02 and high == pytest.approx(found.mean[0] * factor[0])
     assert 0.08 < low_p99 <= 0.02 * np.log(100)
     names = ["a", "b", "c"]
-    assert any(
-        "Few bursts make these latencies" in each for each in remarks(found, len(times), 1000.0, names)
-    )
+    seen = seen_of(Logged(times, np.zeros(len(times), int)))
+    assert any("Few bursts make these latencies" in each for each in remarks(found, seen, names))
 
 
 def test_chance_of_independent_reads():

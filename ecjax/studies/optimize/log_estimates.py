@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from ecjax.planning import Solution
-from ecjax.predict.logged import logged_estimate, remarks
+from ecjax.predict.log_remarks import remarks, seen_of
+from ecjax.predict.logged import logged_estimate
 from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.trace_columns import trace_columns
@@ -26,7 +27,4 @@ def log_estimates(options: OptimizeOptions, case: Case, lane: Lane, plan: Soluti
     laws = laws_of(options, case, lane)
     logged = case.arrivals.logged.faster(lane.rate_scale)
     estimate = logged_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored), logged)
-    length = float(logged.times_s[-1] - logged.times_s[0])
-    reads = int(case.arrivals.numbers[0].sum())
-    words = remarks(estimate, reads, length, case.names.nodes.to_pylist())
-    return trace_columns(estimate, words)
+    return trace_columns(estimate, remarks(estimate, seen_of(logged), case.names.nodes.to_pylist()))

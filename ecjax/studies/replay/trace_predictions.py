@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from ecjax.predict.latencies import Latencies
+from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import (
     Logged,
     logged_estimate,
     most_read,
-    remarks,
     time_of_reads,
     varying_estimate,
 )
@@ -48,8 +48,7 @@ def trace_predictions(
     if case.reads is not None:
         logged = _logged(case.reads).faster(point.rate_scale)
         estimate = logged_estimate(*plan, logged, groups)
-        length = float(logged.times_s[-1])
-        words = remarks(estimate, len(case.reads.times), length, at.plan.names.nodes.to_pylist())
+        words = remarks(estimate, seen_of(logged), at.plan.names.nodes.to_pylist())
     else:
         assert case.factors is not None
         length = time_of_reads(rate, case.factors, options.requests)

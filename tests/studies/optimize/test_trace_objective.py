@@ -188,6 +188,19 @@ def test_poisson_reads_of_a_clock_that_ticks_unevenly_are_poisson(tmp_path):
         assert run[f"trace_estimated_{figure}_s"] == pytest.approx(run[f"estimated_{figure}_s"], rel=0.05)
 
 
+def test_a_coarse_clock_and_a_single_file_are_told_beside_expected_latencies(tmp_path):
+    text = io.StringIO()
+    names = logged(tmp_path)
+    log = pd.read_parquet(names["trace"])
+    log = log[log["file_id"] == 0].assign(arrival_s=lambda rows: np.floor(rows["arrival_s"]))
+    log.to_parquet(names["trace"])
+    assert planned(Console(file=text, width=500), objective="bound", estimate=True, **names) == 0
+    told = read_results(names["out"], "runs").iloc[0]["trace_remarks"]
+    for words in ("Times are known to ticks of 1 s, longer than a service (100 ms)", "All reads are of one file"):
+        assert words in told
+    assert told in text.getvalue()
+
+
 def test_a_mean_load_above_one_names_the_node(tmp_path):
     names = logged(tmp_path, rate=6.0)
     with pytest.raises(UserError, match=r"node_id=0.*load rho"):

@@ -1,0 +1,76 @@
+"""What a log is too short, coarse or broken for, in words beside an estimate."""
+
+import numpy as np
+import pytest
+
+from ecjax.predict.log_remarks import Seen, remarks, seen_of
+from ecjax.predict.logged import Logged
+from ecjax.predict.trace_estimates import TraceEstimate
+
+FINE = Seen(10_000, 20, 1000.0, 0.001, 0.0, np.zeros((0, 2)))
+
+
+def said(end_s=0.0, margin=0.1, **seen):
+    """Of an estimate with services of 6 ms."""
+    estimate = TraceEstimate(
+        mean=np.array([0.01]),
+        quantiles=np.full((1, 4), 0.02),
+        log_margins=np.full(5, margin),
+        least=np.full(5, 0.006),
+        wait_s=0.004,
+        service_s=0.006,
+        load=np.array([0.3, 0.4]),
+        end_s=np.array([0.0, end_s]),
+        branch="denoised",
+        dispersion=1.0,
+    )
+    return remarks(estimate, FINE._replace(**seen), ["a", "b"])
+
+
+def test_a_log_without_flaws_needs_no_remark():
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"end_s": 20.0}, "Node b has work for 20 s left when the log ends"),
+        ({"margin": np.log(8.0)}, "known within a factor of 8,"),
+        ({"reads": 999}, "The log has 999 reads"),
+        (
+            {"tick_s": 1.0, "tied": 0.9},
+            "Times are known to ticks of 1 s, longer than a service (6 ms): requests of a tick count as spread evenly",
+        ),
+        ({"files": 1}, "All reads are of one file: its latencies are known"),
+        (
+            {"silences": np.array([[100.0, 600.0]])},
+            "No request comes for 500 s, 50 % of the log: if it was not recorded then, latencies under its own arrivals "
+            "are those of the rest, but mean rates, loads and what assumes Poisson arrivals are 2 times too low.",
+        ),
+        ({"silences": np.array([[0.0, 300.0], [400.0, 850.0]])}, "in 2 silent stretches, 750 s together, 75 %"),
+    ],
+)
+def test_every_flaw_has_a_line(given, words):
+    (line,) = said(**given)
+    assert words in line and "\n" not in line
+
+
+def test_a_coarse_clock_matters_where_reads_share_its_ticks_and_are_shorter():
+    assert said(tick_s=1.0, tied=0.005) == said(tick_s=0.005, tied=0.9) == []
+
+
+def test_what_is_seen_of_a_log():
+    """Reads of two files in ten seconds of a hundred each, on a clock of half seconds; as they are and spread."""
+    rng = np.random.default_rng(0)
+    ticks = np.concatenate([np.repeat(np.arange(20), 5), 200 + np.repeat(np.arange(20), 5)])
+    write = np.arange(200) % 4 == 0
+    file = np.where(write, 7, np.arange(200) % 2)
+    for times in (ticks * 0.5, np.sort(ticks * 0.5 + 0.5 * rng.random(200))):
+        seen = seen_of(Logged(times, file, write, 0.5))
+        assert (seen.reads, seen.files, seen.tick_s) == (150, 2, 0.5)
+        # four of five requests, but the first
+        assert seen.tied == pytest.approx(160 / 199, abs=0.02)
+        assert seen.length_s == pytest.approx(times[-1] - times[0])
+        np.testing.assert_allclose(seen.silences + times[0], [[9.5, 100.0]], atol=0.5)
+    every = seen_of(Logged(np.linspace(0, 10, 50), np.zeros(50, int)))
+    assert (every.reads, every.files, every.tied, len(every.silences)) == (50, 1, 0.0, 0)
