@@ -405,7 +405,7 @@ def test_a_coarse_clock_a_gap_and_a_single_file_are_told_beside_the_prediction(t
         rows[name] = values + 3600.0 * (np.array(rows["request_id"]) >= 1000)
     rows["arrival_s"] = np.floor(rows["arrival_s"])
     told = " ".join(validate(read(rows, tmp_path), replications=1).notices)
-    assert "Times are known to ticks of 1 s, longer than a service (1" in told
+    assert "Times are known to ticks of 1 s, longer than a service (" in told
     assert "All reads are of one file" in told
     # 2000 requests at 8 per s take 250 s
     share = float(re.search(r"No request comes for 60 min, (\S+) % of the log", told)[1])

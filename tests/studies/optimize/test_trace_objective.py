@@ -194,7 +194,7 @@ def test_a_coarse_clock_and_a_single_file_are_told_beside_expected_latencies(tmp
     log = pd.read_parquet(names["trace"])
     log = log[log["file_id"] == 0].assign(arrival_s=lambda rows: np.floor(rows["arrival_s"]))
     log.to_parquet(names["trace"])
-    assert planned(Console(file=text, width=500), objective="bound", estimate=True, **names) == 0
+    assert planned(Console(file=text, width=2000), objective="bound", estimate=True, **names) == 0
     told = read_results(names["out"], "runs").iloc[0]["trace_remarks"]
     for words in ("Times are known to ticks of 1 s, longer than a service (100 ms)", "All reads are of one file"):
         assert words in told
