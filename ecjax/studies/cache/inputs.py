@@ -162,6 +162,7 @@ def _warn_of_outages_elsewhere(options: CacheOptions, outages: pa.Table, sources
 
 def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> Iterator[Source]:
     """Reads by the number of items and how popularity falls."""
+    assert options.items is not None
     laws: list[tuple[int, float | None]] = list(product(options.items, options.zipf))
     steps = tuple(options.popularity or ())
     if steps:
@@ -186,6 +187,7 @@ def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> It
 def _logged(options: CacheOptions, logged: Log, nodes: Nodes, names: dict[str, Any]) -> Iterator[Source]:
     """Reads of a log; of all items where there are fewer than the options name."""
     every = reads_of(logged, nodes.edge_ids)
+    assert options.items is not None
     for items in dict.fromkeys(min(items, len(every.item_ids)) for items in options.items):
         reads = most_popular(every, items)
         rate = len(reads.time_s) / float(reads.time_s[-1] - reads.time_s[0])
@@ -196,7 +198,12 @@ def _logged(options: CacheOptions, logged: Log, nodes: Nodes, names: dict[str, A
             run_id("inputs", names | logged.identity | {"items": items}, "", None, ""),
             f"{count_text(len(reads.time_s), 'read')} of {count_text(items, 'item')} of {Path(logged.path).name}; "
             f"{_sizes(options, nodes)}",
-            {"arrivals": "trace", "rate_per_s": rate, "rate_scale": options.rate_scale},
+            {
+                "arrivals": "trace",
+                "rate_per_s": rate,
+                "rate_scale": options.rate_scale,
+                "left_out_share": 1 - len(reads.time_s) / len(every.reads.time_s),
+            },
         )
 
 

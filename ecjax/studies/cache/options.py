@@ -28,6 +28,7 @@ _NAMED = (
 )
 POLICIES = (*_NAMED, *(name for name in PEERS if name not in _NAMED))
 HALF_LIFE_S = 1800.0  # of counters where none is said
+ITEMS, MOST_ITEMS = 1000, 100_000  # generated ones, and those of a trace, where none is said
 FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughput", "edges")
 SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
 _USUAL_FIGURES = ["policies", "sweep", "decisions"]
@@ -136,9 +137,10 @@ class CacheOptions(LogOptions):
     copies: list[int] = option(
         [0], "further copies of every chunk (replicas); one or a list", Listed(Whole(0, 100))
     )
-    items: list[int] = option(
-        [1000],
-        "how many; of a trace the most popular ones, reads of others are left out; one or a list",
+    items: list[int] | None = option(
+        None,
+        "how many; of a trace the most popular ones, reads of others are left out; one or a list; default: "
+        f"{ITEMS:,}, of a trace all, or the {MOST_ITEMS:,} most popular",
         Listed(Whole(1, 10**8)),
     )
     zipf: list[float] = option(
@@ -264,15 +266,23 @@ class CacheOptions(LogOptions):
     )
 
     def completed(self) -> "CacheOptions":
-        """These options with the figures that are drawn by default, if they go together.
+        """These options with the number of items, and the figures that are drawn, by default, if they go together.
 
         Raises:
             UserError: they do not.
         """
         allowed = SAMPLING_FIGURES if _sampling(self) else FIGURES
-        if self.figures is None:
-            return replace(self, figures=list(SAMPLING_FIGURES) if _sampling(self) else [*_USUAL_FIGURES])
-        for name in self.figures:
+        for name in self.figures or []:
             if name not in allowed:
                 raise UserError(f"figures: found {name!r}; allowed: {', '.join(allowed)}")
-        return self
+        usual = list(SAMPLING_FIGURES) if _sampling(self) else [*_USUAL_FIGURES]
+        return replace(
+            self,
+            figures=usual if self.figures is None else self.figures,
+            items=[self._usual_items] if self.items is None else self.items,
+        )
+
+    @property
+    def _usual_items(self) -> int:
+        # going through all partitions is not for many items
+        return ITEMS if self.trace is None or _sampling(self) else MOST_ITEMS

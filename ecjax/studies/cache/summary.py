@@ -9,7 +9,7 @@ from ecjax.console import remark, say
 from ecjax.studies.cache.tables import ALL, REFERENCE
 from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
-from ecjax.studies.spine.sentences import ROUNDING
+from ecjax.studies.spine.sentences import ROUNDING, percent_text
 from ecjax.units import Unit, count_text, fitting_unit
 
 _MOST_FAILED = 3  # of more, what is down in turn is one line
@@ -35,6 +35,7 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         _print_means(means.head(_MOST_LINES), console, title)
     if len(means) > _MOST_LINES:
         say(console, f"{count_text(len(means) - _MOST_LINES, 'more line')}: dataset runs.")
+    _say_left_out(runs, console)
     lost, none = (int((runs["failed_reads"] >= least).sum()) for least in (1, runs["requests"]))
     if lost:
         rest = "latencies are those of the others" if lost > none else "none has latencies"
@@ -47,6 +48,24 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             "yellow",
         )
     print_errors(runs, console)
+
+
+def _say_left_out(runs: pd.DataFrame, console: Console) -> None:
+    """Say so where reads of a log are not replayed, which no cache could know before they came."""
+    # runs of earlier versions do not say
+    left = runs["left_out_share"].astype(float) if "left_out_share" in runs else pd.Series(dtype=float)
+    some = runs.loc[left[left > 0].index]
+    if some.empty:
+        return
+    most = some.loc[left[some.index].idxmax()]
+    several = f" with items={most['items']:.0f}" if runs["items"].nunique() > 1 else ""
+    remark(
+        console,
+        f"{percent_text(most['left_out_share'])} of the log's reads are left out{several}: those of all but the "
+        f"{most['items']:,.0f} items that turn out to be read most. Scans and items of a single read are among them: "
+        "with them caches hit less, and policies that scans push aside do worse. A larger items takes them in.",
+        "yellow",
+    )
 
 
 def _together(runs: pd.DataFrame) -> pd.DataFrame:

@@ -32,6 +32,12 @@ TABLES = job_tables(
         Column("arrivals", STRING, "", "poisson or trace"),
         Column("rate_per_s", FLOAT, "1/s", "reads, mean"),
         Column("rate_scale", FLOAT, "", "times of the trace were divided by this; null of generated reads"),
+        Column(
+            "left_out_share",
+            FLOAT,
+            "",
+            "share of the trace's reads that were left out, of less popular items; null of generated reads",
+        ),
         Column("requests", INTEGER, "", "reads that were counted"),
         Column("replications", INTEGER, "", "study of sampling: repetitions of every random choice"),
         Column("warm_up_share", FLOAT, "", "share of the reads that was dropped"),
