@@ -21,6 +21,7 @@ from ecjax.caching.workload import EDGES, LATENCY_S, NODES, Popularity, placed, 
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
 from ecjax.studies.cache import run as cache_run
+from ecjax.studies.cache import options as cache_options
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.study import cache_study
 from ecjax.tables.results import read_results
@@ -253,6 +254,32 @@ def test_reads_of_a_log(tmp_path):
     )
     cached = read_results(tmp_path, "cached")
     assert set(cached["file_id"]) <= set(log["file_id"])
+
+
+def test_all_items_of_a_log_are_replayed_where_none_are_said(tmp_path, monkeypatch):
+    """Five items read 200 times each, between 1500 that are read once: three fifths of the reads."""
+    often, once = np.repeat(np.arange(5), 200), 5 + np.arange(1500)
+    item = np.random.default_rng(0).permutation(np.concatenate([often, once]))
+    log = {"request_id": np.arange(2500), "arrival_s": np.arange(2500) * 0.1, "file_id": item}
+    log |= {"op": ["read"] * 2500, "bytes": np.full(2500, 1e6)}
+    pq.write_table(pa.table(log), tmp_path / "log.parquet")
+    given = {"trace": str(tmp_path / "log.parquet"), "nodes": {"a": 0.1, "b": 0.5}, "policy": "lru", "k": 2}
+
+    def replayed(name, **values):
+        console = Console(file=StringIO(), width=1000)
+        assert cache_study(options(tmp_path / name, **given, warm_up=0.0, **values), console) == 0
+        (row,) = read_results(tmp_path / name, "runs").to_dict("records")
+        remarks = json.loads((tmp_path / name / "recommended.json").read_text())["remarks"]
+        return row, remarks, console.file.getvalue()
+
+    row, remarks, _ = replayed("all", items=None)
+    assert (row["items"], row["requests"], row["left_out_share"], remarks) == (1505, 2500, 0.0, [])
+    row, (said,), text = replayed("few", items=[5])
+    assert (row["items"], row["requests"]) == (5, 1000) and row["left_out_share"] == pytest.approx(0.6)
+    assert said.startswith("60 % of the log's reads are left out: those of all but the 5 items") and said in text
+    monkeypatch.setattr(cache_options, "MOST_ITEMS", 105)
+    row, (said,), _ = replayed("most", items=None)
+    assert row["items"] == 105 and said.startswith("56 % of the log's reads are left out")
 
 
 def test_options_that_nothing_reads_are_said(tmp_path, caplog):
