@@ -33,7 +33,9 @@ def seen_of(logged: Logged) -> Seen:
     """What an estimate from these requests rests on; those of a tick may be spread over it."""
     times, tick = logged.times_s, logged.tick_s
     files = logged.file if logged.write is None else logged.file[~logged.write]
-    tied = float(np.mean(np.diff(np.floor(times / tick + _BORDER)) == 0)) if tick > 0 and len(times) > 1 else 0.0
+    tied = (
+        float(np.mean(np.diff(np.floor(times / tick + _BORDER)) == 0)) if tick > 0 and len(times) > 1 else 0.0
+    )
     silences = Silences()
     silences.add(times)
     return Seen(
@@ -92,10 +94,10 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
 def _silent(seen: Seen) -> str:
     """That nothing comes for long, and which figures depend on whether that was so."""
     length = float(np.sum(seen.silences[:, 1] - seen.silences[:, 0]))
-    share, count = length / seen.length_s, len(seen.silences)
-    where = f"for {time_text(length)}" if count == 1 else f"in {count} silent stretches, {time_text(length)} together"
+    share, count, text = length / seen.length_s, len(seen.silences), time_text(length)
+    where = f"for {text}" if count == 1 else f"in {count} silent stretches, {text} together"
     return (
-        f"No request comes {where}, {100 * share:.3g} % of the log: if it was not recorded then, latencies under its own "
-        f"arrivals are those of the rest, but mean rates, loads and what assumes Poisson arrivals are {1 / (1 - share):.3g} "
-        "times too low."
+        f"No request comes {where}, {100 * share:.3g} % of the log: if it was not recorded then, latencies under its "
+        "own arrivals are those of the rest, but mean rates, loads and what assumes Poisson arrivals are "
+        f"{1 / (1 - share):.3g} times too low."
     )

@@ -44,10 +44,13 @@ def test_a_log_without_flaws_needs_no_remark():
         ({"files": 1}, "All reads are of one file: its latencies are known"),
         (
             {"silences": np.array([[100.0, 600.0]])},
-            "No request comes for 500 s, 50 % of the log: if it was not recorded then, latencies under its own arrivals "
-            "are those of the rest, but mean rates, loads and what assumes Poisson arrivals are 2 times too low.",
+            "No request comes for 8.33 min, 50 % of the log: if it was not recorded then, latencies under its own "
+            "arrivals are those of the rest, but mean rates, loads and what assumes Poisson arrivals are 2 times too low.",
         ),
-        ({"silences": np.array([[0.0, 300.0], [400.0, 850.0]])}, "in 2 silent stretches, 750 s together, 75 %"),
+        (
+            {"silences": np.array([[0.0, 300.0], [400.0, 850.0]])},
+            "in 2 silent stretches, 12.5 min together, 75 %",
+        ),
     ],
 )
 def test_every_flaw_has_a_line(given, words):

@@ -33,7 +33,9 @@ def say_bursts(runs: pd.DataFrame, console: Console) -> None:
         console: where.
     """
     planned = runs[runs["trace_wait_s"].notna()]
-    verdicts = planned.assign(bursts=planned["bursts"].astype(object).where(planned["bursts"].notna(), _UNTOLD))
+    verdicts = planned.assign(
+        bursts=planned["bursts"].astype(object).where(planned["bursts"].notna(), _UNTOLD)
+    )
     for word, some in verdicts.groupby("bursts", sort=False):
         run = some.iloc[0]
         texts = {

@@ -20,8 +20,8 @@ from ecjax.caching.system import Network, Policy
 from ecjax.caching.workload import EDGES, LATENCY_S, NODES, Popularity, placed, zipf_reads
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, experiments
-from ecjax.studies.cache import run as cache_run
 from ecjax.studies.cache import options as cache_options
+from ecjax.studies.cache import run as cache_run
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.study import cache_study
 from ecjax.tables.results import read_results
@@ -276,7 +276,9 @@ def test_all_items_of_a_log_are_replayed_where_none_are_said(tmp_path, monkeypat
     assert (row["items"], row["requests"], row["left_out_share"], remarks) == (1505, 2500, 0.0, [])
     row, (said,), text = replayed("few", items=[5])
     assert (row["items"], row["requests"]) == (5, 1000) and row["left_out_share"] == pytest.approx(0.6)
-    assert said.startswith("60 % of the log's reads are left out: those of all but the 5 items") and said in text
+    assert (
+        said.startswith("60 % of the log's reads are left out: those of all but the 5 items") and said in text
+    )
     monkeypatch.setattr(cache_options, "MOST_ITEMS", 105)
     row, (said,), _ = replayed("most", items=None)
     assert row["items"] == 105 and said.startswith("56 % of the log's reads are left out")

@@ -102,7 +102,10 @@ def test_whose_bursts_they_are_cannot_be_told_of_one_file(tmp_path):
     assert run["spread_wait_s"] < 0.5 * run["blind_wait_s"]
     assert pd.isna(run["bursts"])
     said = text.getvalue()
-    assert "of one file, or of files placed together: whether bursts are common or of single files cannot" in said
+    assert (
+        "of one file, or of files placed together: whether bursts are common or of single files cannot"
+        in said
+    )
     assert "placement cannot help" not in said and "hardly count" not in said
 
 
@@ -196,7 +199,10 @@ def test_a_coarse_clock_and_a_single_file_are_told_beside_expected_latencies(tmp
     log.to_parquet(names["trace"])
     assert planned(Console(file=text, width=2000), objective="bound", estimate=True, **names) == 0
     told = read_results(names["out"], "runs").iloc[0]["trace_remarks"]
-    for words in ("Times are known to ticks of 1 s, longer than a service (100 ms)", "All reads are of one file"):
+    for words in (
+        "Times are known to ticks of 1 s, longer than a service (100 ms)",
+        "All reads are of one file",
+    ):
         assert words in told
     assert told in text.getvalue()
 
