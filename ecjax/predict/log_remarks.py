@@ -40,7 +40,7 @@ def seen_of(logged: Logged) -> Seen:
     silences.add(times)
     return Seen(
         reads=len(files),
-        files=len(np.unique(files)),
+        files=int(np.count_nonzero(np.bincount(files))),
         length_s=float(times[-1] - times[0]),
         tick_s=tick,
         tied=tied,

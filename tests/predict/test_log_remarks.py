@@ -45,7 +45,8 @@ def test_a_log_without_flaws_needs_no_remark():
         (
             {"silences": np.array([[100.0, 600.0]])},
             "No request comes for 8.33 min, 50 % of the log: if it was not recorded then, latencies under its own "
-            "arrivals are those of the rest, but mean rates, loads and what assumes Poisson arrivals are 2 times too low.",
+            "arrivals are those of the rest, but mean rates, loads and what assumes Poisson arrivals are 2 times too "
+            "low.",
         ),
         (
             {"silences": np.array([[0.0, 300.0], [400.0, 850.0]])},

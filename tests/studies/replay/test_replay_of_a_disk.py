@@ -22,15 +22,15 @@ HEADER = (
     "request_io_size_bytes,disk_io_size_bytes,response_io_size_bytes,start_time,disk_time,simulated_disk_start_time,"
     "simulated_latency"
 )
-SEEK_S, PER_BYTE = (0.002, 0.010), 1 / 150e6  # uniform, and s/B
+LEAST_S, SEEK_S, PER_BYTE = 0.002, 0.004, 1 / 150e6  # s, mean of an exponential seek beyond that, s/B
 SIZES, SHARES = np.array([65536, 1048576]), np.array([0.7, 0.3])
 RATE, WRITES, CACHED, COUNT = 55.0, 0.1, 0.2, 40_000  # 1/s at the disk; shares
 
 
 def service_moments(size):
-    """E X and E X^2 (s, s^2) of a disk's service of so many bytes: uniform seek and a transfer."""
-    low, high = (each + size * PER_BYTE for each in SEEK_S)
-    return (low + high) / 2, (low * low + low * high + high * high) / 3
+    """E X and E X^2 (s, s^2) of a disk's service of so many bytes: a seek and a transfer."""
+    mean = LEAST_S + SEEK_S + size * PER_BYTE
+    return mean, mean**2 + SEEK_S**2
 
 
 def disk_log(path, seed=0):
@@ -43,7 +43,8 @@ def disk_log(path, seed=0):
     arrival = 1.7e9 + np.cumsum(rng.exponential((1 - CACHED) / RATE, accesses))
     size, hit = rng.choice(SIZES, accesses, p=SHARES), rng.random(accesses) < CACHED
     write = rng.random(accesses) < WRITES
-    disk = np.where(hit, 0.0, rng.uniform(*SEEK_S, accesses) + size * PER_BYTE)
+    disk = LEAST_S + rng.exponential(SEEK_S, accesses) + size * PER_BYTE
+    disk[hit] = 0.0
     free, rows, served = 0.0, [HEADER], []
     for number in range(accesses):
         begin, latency = 0.0, 0.0005
