@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax.predict.logged import Logged
+from ecjax.predict.queues_left import undrained
 from ecjax.predict.trace_estimates import LEVELS, TraceEstimate
 from ecjax.tables.importers.clock import TIED
 from ecjax.tables.statistics.silences import Silences
@@ -14,7 +15,6 @@ from ecjax.units import count_text, time_text
 _FEW = 1000  # requests below which a log says little
 _UNKNOWN = 5.0  # factor of an interval of which a log does not tell a figure
 _P99 = 1 + LEVELS.index(0.99)  # place of it among margins
-_LEFT, _SERVICES = 0.01, 10  # of the length of a log, and services: work left that is no ordinary queue
 _BORDER = 0.01  # of a tick: times are on its beginning but for their rounding
 
 
@@ -56,16 +56,14 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
         seen: of that log.
         names: of the nodes.
     """
-    words = []
-    node = int(np.argmax(estimate.end_s))
-    left = float(estimate.end_s[node])
-    if left > _LEFT * seen.length_s and left > _SERVICES * estimate.service_s:
-        words.append(
-            f"Node {names[node]} has work for {left:.3g} s left when the log ends: its queue has not drained, and "
-            "latencies depend on where the log ends."
-        )
+    words = undrained(estimate.queues, seen.length_s, names)
     factor = float(np.exp(np.nanmax(estimate.log_margins[[0, _P99]], initial=0.0)))
-    if factor > _UNKNOWN:
+    if np.isinf(factor):
+        words.append(
+            "All reads, or nearly all, come in one tenth of their time: it does not tell what another log of this kind "
+            "would have."
+        )
+    elif factor > _UNKNOWN:
         words.append(
             f"Few bursts make these latencies: they are known within a factor of {factor:,.0f}, so that the log hardly "
             "tells what another one of its kind would have."

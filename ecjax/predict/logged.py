@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ecjax import planning
+from ecjax.predict.queues_left import Queues, fluid_queues
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
 from ecjax.predict.workload import workload_of
@@ -54,17 +55,39 @@ def logged_estimate(
     """
     load = workload_of(problem, laws, stored)
     placed = placed_of(problem, load, probabilities, stored, logged.write is None)
+    if logged.write is not None:
+        load = replace(load, common_writes=None)  # those of the log count, not steady ones
+    return trace_estimate(_binned(logged, placed), placed, load, groups)
+
+
+def logged_queues(
+    problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, logged: Logged
+) -> Queues:
+    """The queues of a plan under the arrivals of a log, where no latencies are asked for.
+
+    Args:
+        problem: scaled; rates of reads do not count.
+        laws: of the m nodes.
+        probabilities: (R, m) of the placement rows.
+        stored: (R, m) bool, chunks that writes load.
+        logged: requests of the problem's files, at least one read.
+    """
+    load = workload_of(problem, laws, stored)
+    placed = placed_of(problem, load, probabilities, stored, logged.write is None)
+    return fluid_queues(_binned(logged, placed), placed)
+
+
+def _binned(logged: Logged, placed: Placed) -> Arrivals:
+    """The requests by bins of the width that an estimate takes."""
+    files = len(placed.chunk_bytes)
     reads = logged.file if logged.write is None else logged.file[~logged.write]
-    count = np.bincount(reads, minlength=problem.files.count)
+    count = np.bincount(reads, minlength=files)
     service = host_moments(placed.service, placed.chunk_bytes)[0]
     mean = float(np.sum(count @ (placed.probabilities * service)) / np.sum(count @ placed.probabilities))
     length = float(logged.times_s[-1] - logged.times_s[0])
     width = estimate_width(length, mean, logged.tick_s)
-    binned, writes = bin_arrivals(logged.times_s, logged.file, problem.files.count, width, logged.write)
-    arrivals = Arrivals(binned, writes if len(writes.reads) else None)
-    if logged.write is not None:
-        load = replace(load, common_writes=None)  # those of the log count, not steady ones
-    return trace_estimate(arrivals, placed, load, groups)
+    binned, writes = bin_arrivals(logged.times_s, logged.file, files, width, logged.write)
+    return Arrivals(binned, writes if len(writes.reads) else None)
 
 
 def estimate_width(length_s: float, service_mean_s: float, tick_s: float = 0.0) -> float:
@@ -100,9 +123,34 @@ def varying_estimate(
     """
     load = workload_of(problem, laws, stored)
     placed = placed_of(problem, load, probabilities, stored, writes=True)
-    binned = expected_reads(np.asarray(problem.files.rate), factors, length_s)
-    arrivals = Arrivals(binned, certain=True)
-    return trace_estimate(arrivals, placed, load, groups)
+    return trace_estimate(_expected(problem, factors, length_s), placed, load, groups)
+
+
+def varying_queues(
+    problem: planning.Problem,
+    laws: Laws,
+    probabilities: np.ndarray,
+    stored: np.ndarray,
+    factors: Factors,
+    length_s: float,
+) -> Queues:
+    """The queues of a plan under rates that vary, where no latencies are asked for.
+
+    Args:
+        problem: scaled.
+        laws: of the m nodes.
+        probabilities: (R, m) of the placement rows.
+        stored: (R, m) bool, chunks that writes load.
+        factors: of the rates.
+        length_s: of the time that counts.
+    """
+    load = workload_of(problem, laws, stored)
+    placed = placed_of(problem, load, probabilities, stored, writes=True)
+    return fluid_queues(_expected(problem, factors, length_s), placed)
+
+
+def _expected(problem: planning.Problem, factors: Factors, length_s: float) -> Arrivals:
+    return Arrivals(expected_reads(np.asarray(problem.files.rate), factors, length_s), certain=True)
 
 
 def placed_of(
@@ -146,12 +194,13 @@ def expected_reads(rate: np.ndarray, factors: Factors, length_s: float) -> Binne
     inside = factors.start < length_s
     edges = np.unique(np.concatenate([[0.0], np.maximum(factors.start[inside], 0.0), [length_s]]))
     width = np.diff(edges)
-    now = np.ones(len(rate))
+    now, order, begun = np.ones(len(rate)), np.argsort(factors.start, kind="stable"), 0
     by_bin = np.zeros((len(width), len(rate)))
     for number, begin in enumerate(edges[:-1]):
-        for start, factor, files in zip(factors.start, factors.factor, factors.files, strict=True):
-            if start == begin or (number == 0 and start <= begin):
-                now[slice(None) if files is None else files] = factor
+        while begun < len(order) and factors.start[order[begun]] <= begin:
+            files = factors.files[order[begun]]
+            now[slice(None) if files is None else files] = factors.factor[order[begun]]
+            begun += 1
         by_bin[number] = rate * now * width[number]
     place, file = np.nonzero(by_bin)
     return BinnedReads(width, place, file, by_bin[place, file], len(rate))

@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 
 from ecjax.predict.jackknife import BLOCKS, chance, log_margins, without_each
 from ecjax.predict.mixtures import LEVELS, Cells, group_laws, joined, law_means, statistics
+from ecjax.predict.queues_left import Queues
 from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, file_kinds, sampled
 from ecjax.predict.steady_laws import steady_laws
 from ecjax.queueing.workload import Workload
@@ -49,7 +50,8 @@ class TraceEstimate(NamedTuple):
     def interval(self, place: int) -> tuple[float, float]:
         """Where another log of this kind and length has the mean (0) or a quantile (1 to 4) of all reads, s.
 
-        A 95 % interval, whose logarithm reaches ``log_margins`` to either side; nan where rates are known.
+        A 95 % interval, whose logarithm reaches ``log_margins`` to either side; nan where rates are known, without an
+        upper end where all reads come in one tenth of their time.
 
         Args:
             place: of the figure.
@@ -57,6 +59,11 @@ class TraceEstimate(NamedTuple):
         value = self.mean[0] if place == 0 else self.quantiles[0, place - 1]
         factor = np.exp(self.log_margins[place])
         return float(np.maximum(value / factor, min(self.least[place], value))), float(value * factor)
+
+    @property
+    def queues(self) -> Queues:
+        """The queues of the nodes."""
+        return Queues(self.wait_s, self.service_s, self.load, self.end_s)
 
 
 class _Laws(NamedTuple):
@@ -134,7 +141,7 @@ def trace_estimate(
         quantiles,
         np.full(1 + len(LEVELS), np.nan)
         if arrivals.certain
-        else _margins(way, laws, group_laws(every)[0], services_of_log),
+        else _margins(way, _tenths(arrivals.reads), laws, group_laws(every)[0], services_of_log),
         laws.least(pieces.reads),
         pieces.wait_s,
         float(np.sum(way.at.work) / np.sum(way.at.chunks)),
@@ -153,17 +160,23 @@ def _longest_connection(workload: Workload) -> float:
     return float(np.max(mean + _DEVIATIONS * np.sqrt(variance)))
 
 
-def _margins(way: Paths, laws: _Laws, law: np.ndarray, services_of_log: bool) -> np.ndarray:
-    """Of mean and quantiles of all reads, by leaving out tenths of the time; from the counts as they are.
+def _margins(
+    way: Paths, tenths: np.ndarray, laws: _Laws, law: np.ndarray, services_of_log: bool
+) -> np.ndarray:
+    """Of mean and quantiles of all reads, by leaving out tenths of the time of reads; from the counts as they are.
 
     Arrivals of two logs differ by the noise of both. Services add the chance of another log's, and that of this one
-    where they were learned from it: what a read meets tells as much as its node does in a relaxation time.
+    where they were learned from it: what a read meets tells as much as its node does in a relaxation time. Infinite
+    where the reads of one tenth are all there are.
     """
     raw = way.raw
     sample = sampled(raw.reads, np.ones(len(raw.reads.bin), bool), all_reads(), _OF_MARGINS)
-    end = np.cumsum(raw.reads.width_s)
-    tenth = np.minimum(((end - raw.reads.width_s / 2) / end[-1] * BLOCKS).astype(np.int64), BLOCKS - 1)
-    cells = laws.cells(raw, sample._replace(group=tenth[raw.reads.bin[sample.entry]]), BLOCKS)
+    # pieces of a bin were not seen apart
+    tenth = np.repeat(tenths, raw.reads.bins // len(tenths))[raw.reads.bin[sample.entry]]
+    if np.all(tenth == tenth[0]):
+        return np.full(1 + len(LEVELS), np.inf)
+    cells = laws.cells(raw, sample._replace(group=tenth), BLOCKS)
+    # tenths without reads leave nothing out
     rest = cells._replace(weights=csr_matrix(without_each(cells.weights.toarray())))
     mean, quantiles = statistics(laws.points, rest)
     chunks, length = way.at.chunks, raw.reads.width_s.sum()
@@ -172,3 +185,12 @@ def _margins(way: Paths, laws: _Laws, law: np.ndarray, services_of_log: bool) ->
     return _TWO_LOGS * log_margins(
         np.column_stack([mean, quantiles]), of_services if services_of_log else of_services / 2
     )
+
+
+def _tenths(reads: BinnedReads) -> np.ndarray:
+    """Of the time from the first bin with reads to the last one: the tenth that each bin is in, (B,)."""
+    end = np.cumsum(reads.width_s)
+    begin = end - reads.width_s
+    first, last = begin[reads.bin[0]], end[reads.bin[-1]]
+    place = ((begin + end) / 2 - first) / (last - first) * BLOCKS
+    return np.clip(place.astype(np.int64), 0, BLOCKS - 1)

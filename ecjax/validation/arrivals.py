@@ -71,7 +71,7 @@ def _written(laws: Laws, node: np.ndarray, size: np.ndarray, nodes: int) -> tupl
 def arrivals_statistics(
     estimate: TraceEstimate, halves: Halves, rows: Dispatch, single: np.ndarray
 ) -> Statistics:
-    """The estimate of every group that latencies are reported of.
+    """The estimate of every group that latencies are reported of; its interval is not one of half widths.
 
     Args:
         estimate: of all reads, classes and rows.
@@ -87,6 +87,4 @@ def arrivals_statistics(
     to = np.concatenate([[0], of_class + np.arange(classes), place[rows.file[single]]])
     source = np.concatenate([[0], 1 + np.arange(classes), 1 + classes + single])
     result.mean[to], result.quantiles[to] = estimate.mean[source], estimate.quantiles[source]
-    low, high = estimate.interval(0)
-    result.half_width[0] = (high - low) / 2
     return result

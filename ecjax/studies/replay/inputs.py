@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.predict.logged import expected_reads, time_of_reads
 from ecjax.problem.arrays import index_in, refuse_channels
@@ -15,13 +16,14 @@ from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import CHANNELS, DIRECT_OR_DEGRADED, Outages
 from ecjax.streams.arrivals import Bursts, Factors
 from ecjax.studies.replay.logged_reads import LoggedReads, logged_laws, logged_reads
-from ecjax.studies.replay.options import EVERY, POLICIES, ReplayOptions
+from ecjax.studies.replay.options import EVERY, LEAST_REQUESTS, POLICIES, ReplayOptions
 from ecjax.studies.replay.plans import Plan, read_plans
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import Trace
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import requests
+from ecjax.units import count_text, time_text
 from ecjax.validation.service import EMPIRICAL
 
 _WITH_SMALL_READS = ("probabilistic", DIRECT_OR_DEGRADED)
@@ -89,7 +91,10 @@ def read_cases(options: ReplayOptions) -> list[Case]:
         if plan.run.input_id not in first:
             first[plan.run.input_id] = _case(options, plan, tables, trace)
     how = {} if reading is None else reading.identity()
-    return [replace(first[plan.run.input_id], plan=plan, reading=how) for plan in plans]
+    cases = [replace(first[plan.run.input_id], plan=plan, reading=how) for plan in plans]
+    if "rates" in tables:
+        _check_rates(options, tables["rates"], cases)
+    return cases
 
 
 def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | None]:
@@ -183,8 +188,6 @@ def _check_channels(options: ReplayOptions, plan: Plan, by_class: list[str]) -> 
 def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], trace: Trace | None) -> Case:
     prints = {name: fingerprint(table, name) for name, table in tables.items()}
     factors = _factors(tables["rates"], plan) if "rates" in tables else None
-    if factors is not None:
-        _check_reads_go_on(options, plan, factors)
     outages = _outages(tables["outages"], plan) if "outages" in tables else None
     reads = log_laws = None
     bursts = None
@@ -219,13 +222,47 @@ def _factors(table: pa.Table, plan: Plan) -> Factors:
     return Factors(start[order], table["factor"].to_numpy()[order], [files_of_row[row] for row in order])
 
 
-def _check_reads_go_on(options: ReplayOptions, plan: Plan, factors: Factors) -> None:
-    """Refuse factors under which reads end before there are as many as are to be replayed.
+def _check_rates(options: ReplayOptions, table: pa.Table, cases: list[Case]) -> None:
+    """Refuse factors under which reads end before there are as many as are to be replayed, and say which go on.
 
     Raises:
-        UserError: they do.
+        UserError: reads end.
     """
-    rate = np.asarray(plan.problem.files.rate) * (plan.run.rate_scale * min(options.rate_scale))
+    # of plans for the same tables the one with the least rates has the fewest reads at any time
+    slowest = {
+        case.plan.run.input_id: case for case in sorted(cases, key=lambda case: -case.plan.run.rate_scale)
+    }
+    end, come = _end_of_rates(table), []
+    for case in slowest.values():
+        scale = min(options.rate_scale) * case.plan.run.rate_scale
+        rate = np.asarray(case.plan.problem.files.rate) * scale
+        assert case.factors is not None
+        _check_reads_go_on(options, rate, case.factors)
+        if end > 0:
+            come.append(round(float(expected_reads(rate, case.factors, end).reads.sum())))
+    fewest = min(come, default=options.requests)
+    if fewest >= options.requests:
+        return
+    least = f" at rate_scale={min(options.rate_scale):g}" if len(options.rate_scale) > 1 else ""
+    enough = f"; requests={fewest} ends with it" if fewest >= LEAST_REQUESTS else ""
+    log.warning(
+        f"rates={options.rates}: its last interval ends at {time_text(end)}, when {fewest:,} of "
+        f"{count_text(options.requests, 'read')} are expected to have come{least}; the others come at its factor"
+        f"{enough}"
+    )
+
+
+def _end_of_rates(table: pa.Table) -> float:
+    """When the intervals of a table of rates end, s, where it says how long they are; else 0: the last one goes on."""
+    if "duration_s" not in table.column_names:
+        return 0.0
+    duration = table["duration_s"]
+    if not (pa.types.is_floating(duration.type) or pa.types.is_integer(duration.type)):
+        return 0.0
+    return float(np.nanmax(table["start_s"].to_numpy() + duration.to_numpy(), initial=0.0))
+
+
+def _check_reads_go_on(options: ReplayOptions, rate: np.ndarray, factors: Factors) -> None:
     if np.isfinite(time_of_reads(rate, factors, options.requests)):
         return
     last = max(0.0, float(factors.start.max()))

@@ -31,6 +31,7 @@ FIGURES = (
 )
 NO_PLAN = "none"  # as ``plan``
 EVERY = "every"  # node in turn, as ``slow``
+LEAST_REQUESTS = 100
 _SLOWER = 5.0  # times, where no factor is given
 
 
@@ -151,7 +152,7 @@ class ReplayOptions(LogOptions):
         Number(above=0),
         identifies=True,
     )
-    requests: int = option(200_000, "reads per replication", Whole(100, 10**11), identifies=True)
+    requests: int = option(200_000, "reads per replication", Whole(LEAST_REQUESTS, 10**11), identifies=True)
     replications: int = option(4, "independent replications", Whole(1, 10**6), identifies=True)
     device: str = option(
         "auto",

@@ -163,6 +163,8 @@ def _solve(
         direct, degraded = summary.count[len(at.plan.classes.names) : len(at.class_names)]
         row["small_degraded_share"] = float(degraded / (direct + degraded)) if direct + degraded else None
     row |= _results(summary, complete) | _predicted(predicted.get("all", [])) | trace_columns
+    if error is not None:
+        row["error"] = f"{error}; bound and estimate of the mean rates are missing"
     return row, {
         "latencies": rows.latencies(name, at, summary, predicted),
         "latency_bins": rows.latency_bins(name, at, summary),

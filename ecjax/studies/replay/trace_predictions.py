@@ -9,10 +9,13 @@ from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import (
     Logged,
     logged_estimate,
+    logged_queues,
     most_read,
     time_of_reads,
     varying_estimate,
+    varying_queues,
 )
+from ecjax.predict.queues_left import undrained
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate
 from ecjax.studies.replay.inputs import Case
@@ -20,7 +23,8 @@ from ecjax.studies.replay.logged_reads import LoggedReads
 from ecjax.studies.replay.operating_point import OperatingPoint, Point
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import PREDICTABLE
-from ecjax.studies.spine.trace_columns import trace_columns
+from ecjax.studies.spine.trace_columns import remark_column, trace_columns
+from ecjax.units import count_text
 
 SOURCE = "trace_estimated"
 
@@ -34,26 +38,45 @@ def trace_predictions(
         case: the arrivals.
         at: plan, laws and rates.
         point: for the scaling of the log's times.
-        options: of the study.
+        options: of the study; without ``estimate`` there are no latencies, and only queues that do not drain are said.
     """
     varies = case.factors is not None and options.arrivals == "poisson"
-    if not options.estimate or at.plan.per_node > 1 or not (varies or case.reads is not None):
+    if at.plan.per_node > 1 or not (varies or case.reads is not None):
         return {}, {}
     if at.policy not in PREDICTABLE or at.queue.name != "fcfs":
         return {}, {}
     plan = (at.problem, at.laws, at.probabilities, at.plan.stored)
+    names = at.plan.names.nodes.to_pylist()
     rate, classes = np.asarray(at.problem.files.rate), at.plan.classes
     groups = Groups(classes.of_file, len(classes.names), most_read(rate))
-    words = []
     if case.reads is not None:
         logged = _logged(case.reads).faster(point.rate_scale)
+        length = float(logged.times_s[-1])
+        if not options.estimate:
+            return {}, remark_column(undrained(logged_queues(*plan, logged), length, names))
         estimate = logged_estimate(*plan, logged, groups)
-        words = remarks(estimate, seen_of(logged), at.plan.names.nodes.to_pylist())
+        words = remarks(estimate, seen_of(logged), names)
     else:
         assert case.factors is not None
-        length = time_of_reads(rate, case.factors, options.requests)
+        length, ending = time_of_reads(rate, case.factors, options.requests), "the replay"
+        if not options.estimate:
+            queues = varying_queues(*plan, case.factors, length)
+            return {}, remark_column(undrained(queues, length, names, ending))
         estimate = varying_estimate(*plan, case.factors, length, groups)
+        words = undrained(estimate.queues, length, names, ending)
+    words += _left_out(groups, rate)
     return _latencies(estimate, groups, len(rate)), trace_columns(estimate, words)
+
+
+def _left_out(groups: Groups, rate: np.ndarray) -> list[str]:
+    """That not all files have figures of their own, where that is so."""
+    read, named = int(np.count_nonzero(rate > 0)), len(groups.files)
+    if named == read:
+        return []
+    return [
+        f"Of {count_text(read, 'file')} the {named:,} most read have estimates of their own (dataset latencies); all "
+        "count in those of classes and of all reads."
+    ]
 
 
 def _logged(reads: LoggedReads) -> Logged:
@@ -69,13 +92,12 @@ def _logged(reads: LoggedReads) -> Logged:
 
 
 def _latencies(estimate: TraceEstimate, groups: Groups, files: int) -> dict[str, Latencies]:
+    """Without half widths: the interval of a mean is one of its logarithm, and has columns of its own in ``runs``."""
     first = 1 + groups.classes
     mean, quantiles = np.full(files, np.nan), np.full((files, estimate.quantiles.shape[1]), np.nan)
     mean[groups.files], quantiles[groups.files] = estimate.mean[first:], estimate.quantiles[first:]
-    low, high = estimate.interval(0)
-    half = np.array([(high - low) / 2])
     return {
-        "all": Latencies(SOURCE, estimate.mean[:1], estimate.quantiles[:1], half_width=half),
+        "all": Latencies(SOURCE, estimate.mean[:1], estimate.quantiles[:1]),
         "class": Latencies(SOURCE, estimate.mean[1:first], estimate.quantiles[1:first]),
         "file": Latencies(SOURCE, mean, quantiles),
     }

@@ -24,6 +24,11 @@ def trace_columns(estimate: TraceEstimate, remarks: Sequence[str]) -> dict[str, 
     ):
         low, high = estimate.interval(place)
         row[f"trace_estimated_{name}_s"] = float(value)
-        if np.isfinite(low):
+        if np.isfinite(high):
             row |= {f"trace_estimated_{name}_low_s": low, f"trace_estimated_{name}_high_s": high}
-    return row | {"trace_branch": estimate.branch} | ({"trace_remarks": " ".join(remarks)} if remarks else {})
+    return row | {"trace_branch": estimate.branch} | remark_column(remarks)
+
+
+def remark_column(remarks: Sequence[str]) -> dict[str, Any]:
+    """The column of sentences; nothing where there are none."""
+    return {"trace_remarks": " ".join(remarks)} if remarks else {}
