@@ -52,7 +52,7 @@ TRACE_ESTIMATED = (
     Column("trace_estimated_p99_low_s", FLOAT, "s", _LOW),
     Column("trace_estimated_p99_high_s", FLOAT, "s", _HIGH),
     Column("trace_branch", STRING, "", "raw: reads as counted; denoised: as rates of blocks of time"),
-    Column("trace_remarks", STRING, "", "what else to know about that estimate"),
+    Column("trace_remarks", STRING, "", "what else to know about these arrivals and that estimate"),
 )
 
 

@@ -51,7 +51,7 @@ def predictions(halves: Halves, laws: Laws, notices: list[str]) -> Predictions:
         notices.append(
             f"{count_text(full.size, 'node is', 'nodes are')} loaded to 1 or more in the first half "
             f"({listed(names, full)}): delays there, and "
-            "bounds of files on them, are infinite."
+            "bounds of files on them, are infinite, and there is no estimate under its arrivals."
         )
     rows = theory.dispatch(reads, span, nodes, halves.files)
     if rows is None:

@@ -109,8 +109,10 @@ def validate(
         )
     if replications >= _FEWEST and replayed.mean[0] > 0:
         notices.append(_chance(replayed, replications))
-    text, trace = _text(observed, replayed), predicted.trace
-    if trace is not None:
+    trace = predicted.trace
+    if trace is None:
+        text = f"{_text(observed, replayed)}; by a replay of the second half's own arrivals, without an interval"
+    else:
         by_service = f"By a replay of the second half's own arrivals: {_text_of_replay(observed, replayed)}."
         text, sentences = _text_of_arrivals(trace, observed, halves)
         notices[:0] = [*sentences, by_service]
@@ -231,9 +233,9 @@ def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Hal
     ):
         low, high = estimate.interval(place)
         off = f" ({100 * (predicted / measured - 1):+.1f} %)" if measured > 0 else ""
+        end = f"to {seconds(high)}" if np.isfinite(high) else "or more"
         parts.append(
-            f"predicted {name} {seconds(predicted)} ({seconds(low)} to {seconds(high)}), "
-            f"observed {seconds(measured)}{off}"
+            f"predicted {name} {seconds(predicted)} ({seconds(low)} {end}), observed {seconds(measured)}{off}"
         )
         if not low <= measured <= high:
             outside.append(name)

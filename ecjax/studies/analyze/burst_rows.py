@@ -108,15 +108,16 @@ def _rates(series: _Series) -> pa.Table:
     counts = series.counts
     most = int(min(_INTERVALS, max(1, counts.arrivals.sum() // _READS_EACH)))
     together = max(-(-counts.length // most), counts.least)
-    intervals = -(-counts.length // together) if counts.length > 1 else 0
-    reads = np.bincount(counts.tick // together, counts.arrivals, intervals)[:intervals]
-    ticks = (
-        np.minimum(np.arange(1, intervals + 1) * together, counts.length) - np.arange(intervals) * together
-    )
+    # what is left at the end is an interval of its own if it is half of one or more: its rate goes on in replays
+    intervals = max((counts.length + together // 2) // together, 1) if counts.length > 1 else 0
+    place = np.minimum(counts.tick // together, max(intervals - 1, 0))
+    reads = np.bincount(place, counts.arrivals, intervals)[:intervals]
+    number = np.arange(intervals)
+    ticks = np.diff(number * together, append=counts.length)
     mean = counts.arrivals.sum() / counts.length
     return pa.table(
         {
-            "start_s": np.arange(intervals) * (together * counts.tick_s),
+            "start_s": number * (together * counts.tick_s),
             "factor": reads / (ticks * mean),
             "duration_s": ticks * counts.tick_s,
             "reads": pa.array(reads.astype(np.int64)),

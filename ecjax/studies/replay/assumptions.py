@@ -25,6 +25,15 @@ def broken(runs: pd.DataFrame) -> list[str]:
     return list(words)
 
 
+def beside_arrivals(runs: pd.DataFrame) -> list[str]:
+    """Those of them that are not about arrivals: estimates under the arrivals as they come assume them, too.
+
+    Args:
+        runs: rows of the ``runs`` dataset.
+    """
+    return [words for words in broken(runs) if words not in _NOT_POISSON]
+
+
 def _broken(arrivals: str | None, parameters: Mapping[str, Any]) -> list[str]:
     inputs = parameters.get("inputs") or {}
     cases = {

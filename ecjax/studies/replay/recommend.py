@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ecjax.status import Status
-from ecjax.studies.replay.assumptions import broken
+from ecjax.studies.replay.assumptions import beside_arrivals, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, listed, percent_text, with_interval, word
 from ecjax.studies.spine.winners import Winner, alike, at_most, at_point, differing, tally, winners
@@ -98,9 +98,12 @@ def _bound(best: pd.Series) -> str:
     bound = best["latency_s"]
     if pd.isna(bound):
         return ""
-    words = broken(best.to_frame().T)
+    run = best.to_frame().T
+    words, others = broken(run), beside_arrivals(run)
+    if words and pd.notna(best.get("trace_estimated_mean_s")):
+        # the estimate under the arrivals as they come holds, but for what is not about arrivals
+        without = f" The other estimate is without this, too: {', '.join(others)}." if others else ""
+        return f" Bound and estimate of the mean rates are void: {', '.join(words)}.{without}"
     if words:
-        # the estimate under the log's own arrivals holds
-        of_means = " of the mean rates" if pd.notna(best.get("trace_estimated_mean_s")) else ""
-        return f" Bound and estimate{of_means} are void: {', '.join(words)}."
+        return f" Bound and estimate are void: {', '.join(words)}."
     return f" The bound on its mean is {time_text(bound)}."

@@ -8,7 +8,7 @@ from rich.console import Console
 from ecjax.console import remark, say
 from ecjax.plotting.class_values import CLASS_COLUMNS, in_a_line
 from ecjax.status import Status
-from ecjax.studies.replay.assumptions import ASSUMED, broken
+from ecjax.studies.replay.assumptions import ASSUMED, beside_arrivals, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.units import Unit, count_text, fitting_unit
@@ -68,6 +68,9 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
     under_trace = "trace_estimated_mean_s" in of_mean
     if under_trace:
         _say_of_trace(runs, console, unit)
+    if "trace_remarks" in runs:
+        for text in runs["trace_remarks"].dropna().unique():
+            say(console, text, "yellow")
     if void and (of_mean or of_p99):
         means = "estimates of the mean rates" if under_trace else "estimates"
         remark(
@@ -97,9 +100,14 @@ def show(runs: pd.DataFrame, console: Console, options: ReplayOptions) -> None:
 
 
 def _say_of_trace(runs: pd.DataFrame, console: Console, unit: Unit) -> None:
-    """What the estimate under the log's own arrivals is, with its interval."""
-    run = runs[runs["trace_estimated_mean_s"].notna()].iloc[0]
-    if pd.notna(run["trace_estimated_mean_low_s"]):
+    """What the estimate under the log's own arrivals is, with its interval, and what it is without."""
+    estimated = runs[runs["trace_estimated_mean_s"].notna()]
+    run = estimated.iloc[0]
+    if run["arrivals"] != "trace":
+        remark(console, "Expected is under the rates as they vary with time.")
+    elif pd.isna(run["trace_estimated_mean_low_s"]):
+        remark(console, "Expected is under the log's own arrivals.")
+    else:
         mean, p99 = (
             f"{unit.cell(run[f'{name}_low_s'], 3)} to {unit.cell(run[f'{name}_high_s'], 3)} {unit.name}"
             for name in ("trace_estimated_mean", "trace_estimated_p99")
@@ -110,10 +118,9 @@ def _say_of_trace(runs: pd.DataFrame, console: Console, unit: Unit) -> None:
             f"Expected is under the log's own arrivals. Another log of this kind would have its mean within {mean}, "
             f"its p99 within {p99} (95 %, from leaving out tenths of the log){several}.",
         )
-    else:
-        remark(console, "Expected is under the rates as they vary with time.")
-    for text in runs["trace_remarks"].dropna().unique():
-        say(console, text, "yellow")
+    others = beside_arrivals(estimated)
+    if others:
+        remark(console, f"Expected takes no account of this: {', '.join(others)}.", "yellow")
 
 
 def _cells(

@@ -80,7 +80,12 @@ TABLES = job_tables(
         ),
         Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
         Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
-        Column("ci_s", FLOAT, "s", "half width of the 95 % interval of the mean"),
+        Column(
+            "ci_s",
+            FLOAT,
+            "s",
+            "half width of the 95 % interval of the mean; null of trace_estimated: see runs",
+        ),
         Column("std_s", FLOAT, "s", "standard deviation"),
         Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),
         Column("p90_s", FLOAT, "s", "90 % quantile"),
