@@ -1,4 +1,4 @@
-"""How far a figure of a log may be off for another log of its kind: the jackknife over ten blocks of its time.
+"""How far a figure of a log may be off for another log of its kind: the jackknife over ten blocks of its reads' time.
 
 A log is only as telling as its bursts are many. Leaving out a tenth of the time at a time says so, where a figure's own
 confidence interval, which takes reads for independent, does not.

@@ -10,7 +10,7 @@ from ecjax.units import time_text
 
 _SERVICES = 10.0  # any node may have so many left
 _ORDINARY = 5.0  # times the mean queue of Poisson reads, which is longer once in 150 times
-_LEFT = 0.01  # of the length of a log: counts even where reads wait as long on average
+_WAITS, _LEFT = 3.0, 0.01  # times the mean wait, or of the length of a log: what is less hardly counts
 
 
 class Queues(NamedTuple):
@@ -49,7 +49,8 @@ def undrained(queues: Queues, length_s: float, names: Sequence[object], what: st
     full = queues.load >= 1
     ordinary = np.where(full, 0.0, _ORDINARY * queues.load / np.where(full, 1.0, 1 - queues.load))
     least = np.maximum(ordinary, _SERVICES) * queues.service_s
-    left = np.where(queues.end_s > np.maximum(least, min(_LEFT * length_s, queues.wait_s)), queues.end_s, 0.0)
+    least = np.maximum(least, min(_LEFT * length_s, _WAITS * queues.wait_s))
+    left = np.where(queues.end_s > least, queues.end_s, 0.0)
     node = int(np.argmax(left))
     if left[node] <= 0:
         return []

@@ -179,8 +179,9 @@ def _margins(
     # tenths without reads leave nothing out
     rest = cells._replace(weights=csr_matrix(without_each(cells.weights.toarray())))
     mean, quantiles = statistics(laws.points, rest)
-    chunks, length = way.at.chunks, raw.reads.width_s.sum()
-    alike = 1 + 2 * float(np.average(chunks / length * way.at.relaxation_s, weights=chunks))
+    begin, end = _time_of(raw.reads)
+    chunks = way.at.chunks
+    alike = 1 + 2 * float(np.average(chunks / (end - begin) * way.at.relaxation_s, weights=chunks))
     of_services = chance(laws.points, law, np.asarray(LEVELS), raw.reads.reads.sum() / alike)
     return _TWO_LOGS * log_margins(
         np.column_stack([mean, quantiles]), of_services if services_of_log else of_services / 2
@@ -189,8 +190,14 @@ def _margins(
 
 def _tenths(reads: BinnedReads) -> np.ndarray:
     """Of the time from the first bin with reads to the last one: the tenth that each bin is in, (B,)."""
-    end = np.cumsum(reads.width_s)
-    begin = end - reads.width_s
-    first, last = begin[reads.bin[0]], end[reads.bin[-1]]
-    place = ((begin + end) / 2 - first) / (last - first) * BLOCKS
+    first, last = _time_of(reads)
+    middle = np.cumsum(reads.width_s) - reads.width_s / 2
+    place = (middle - first) / (last - first) * BLOCKS
     return np.clip(place.astype(np.int64), 0, BLOCKS - 1)
+
+
+def _time_of(reads: BinnedReads) -> tuple[float, float]:
+    """Begin of the first bin with reads and end of the last one, s."""
+    end = np.cumsum(reads.width_s)
+    first, last = reads.bin[0], reads.bin[-1]
+    return float(end[first] - reads.width_s[first]), float(end[last])

@@ -262,6 +262,13 @@ def _mixed(times, write, seed):
 def test_a_log_of_one_read_and_an_empty_one():
     found = estimate(np.array([1.0]), np.zeros(1, int), [[0, 1, 2]], 1, 0.1, 3, 2.0)
     assert found.mean[0] == pytest.approx(0.1, rel=0.1) and found.branch == "denoised"
+    # another read of the same exponential law may be as short as chance makes it, and may wait for any time
+    least = 0.1 * np.exp(-1.96 * np.sqrt(2))
+    for place in (0, 3):
+        assert found.interval(place)[1] == np.inf
+    assert found.interval(0)[0] == pytest.approx(least, rel=0.1)
+    words = " ".join(remarks(found, 1, 2.0, ["a", "b", "c"]))
+    assert "come in one tenth of their time" in words and "inf" not in words
     with pytest.raises(ValueError, match="no arrivals"):
         estimate(np.zeros(0), np.zeros(0, int), [[0, 1]], 1, 0.1, 2, 2.0)
 
@@ -402,3 +409,26 @@ def test_chance_of_independent_reads():
     draws = np.random.default_rng(0).exponential(1.0, (2000, 400))
     figures = np.column_stack([draws.mean(axis=1), np.quantile(draws, levels, axis=1).T])
     np.testing.assert_allclose(found, np.log(figures).var(axis=0), rtol=0.25)
+
+
+def test_tenths_that_are_left_out_are_of_the_time_of_reads():
+    """Writes that are long done when reads begin make the interval neither wider nor narrower."""
+    rng = np.random.default_rng(3)
+    reads, writes = _bursts(0, 3, 100.0), np.sort(rng.uniform(0, 900, 900))
+    times, write = np.concatenate([writes, 1000 + reads]), np.arange(900 + len(reads)) < 900
+    both = estimate(times, np.zeros(len(times), int), [[0, 1, 2]], 1, 0.02, 3, 1100.0, write)
+    alone = estimate(reads, np.zeros(len(reads), int), [[0, 1, 2]], 1, 0.02, 3, 100.0)
+    assert both.mean[0] == pytest.approx(alone.mean[0], rel=0.03)
+    np.testing.assert_allclose(both.log_margins, alone.log_margins, rtol=0.1)
+
+
+def test_reads_within_a_tick_have_no_tenths():
+    """A bin is estimated in several pieces, which tell no more than the bin does."""
+    times = np.append(np.full(40, 60.0), 500.0)
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=0.1, nodes=1)
+    load = Workload.of(1.0, 1.0, 1, service)
+    write = times > 100
+    reads, writes = bin_arrivals(times, np.zeros(41, int), 1, 60.0, write, (0.0, 600.0))
+    placed = Placed(np.ones((1, 1)), np.ones(1), service, np.ones((1, 1)), np.zeros((3, 1)))
+    found = trace_estimate(Arrivals(reads, writes), placed, load)
+    assert np.all(np.isinf(found.log_margins))

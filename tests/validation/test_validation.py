@@ -147,6 +147,7 @@ def test_a_stationary_log_is_predicted(stationary, tmp_path, compiled_estimate):
     arrived = row_of(found, "trace_estimated")
     assert abs(arrived["mean_s"] / seen["mean_s"] - 1) < 0.08
     assert abs(arrived["p99_s"] / seen["p99_s"] - 1) < 0.15
+    assert np.isnan(arrived["ci_s"])
     numbers = re.fullmatch(
         r"predicted mean (\S+) s \((\S+) s to (\S+) s\), observed (\S+) s \(([+-]\S+) %\); "
         r"predicted p99 (\S+) s \((\S+) s to (\S+) s\), observed (\S+) s \(([+-]\S+) %\)",
@@ -342,6 +343,16 @@ def test_two_requests_at_one_time(tmp_path):
     assert found.predicted and any("arrive at one time: there is no" in s for s in found.notices)
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_single_read_tells_of_no_interval(tmp_path, compiled_estimate, count):
+    rows, _ = make_log(count, EXPONENTIAL, rate=0.1)
+    found = validate(read(rows, tmp_path), replications=1)
+    bracket = r"\(\S+ s or more\), observed \S+ s \(\S+ %\)"
+    assert re.fullmatch(rf"predicted mean \S+ s {bracket}; predicted p99 \S+ s {bracket}", found.text)
+    text = " ".join(found.notices)
+    assert "come in one tenth of their time" in text and "nan" not in text
+
+
 def test_a_node_of_the_second_half_only(tmp_path):
     def choose(rng, request):
         return rng.permutation(5 if request < 500 else 6)[:3]
@@ -358,7 +369,10 @@ def test_what_the_theory_cannot_have_is_said(tmp_path):
     assert any("several chunks from one node" in s for s in found.notices)
     rows, _ = make_log(600, EXPONENTIAL, rate=40.0)
     found = validate(read(rows, tmp_path), replications=1)
-    assert any("6 nodes are loaded to 1 or more in the first half (" in s for s in found.notices)
+    (full,) = (s for s in found.notices if s.startswith("6 nodes are loaded to 1 or more in the first half ("))
+    assert re.search(r"\(n\d, n\d", full) and full.endswith("there is no estimate under its arrivals.")
+    assert found.trace is None
+    assert found.text.endswith("; by a replay of the second half's own arrivals, without an interval")
     assert row_of(found, "bound")["mean_s"] == np.inf
 
 

@@ -91,6 +91,16 @@ def test_rates_are_a_table_that_other_jobs_take(tmp_path):
     np.testing.assert_allclose(rates["start_s"].diff().dropna(), rates["duration_s"][:-1])
 
 
+def test_the_last_interval_of_rates_is_no_short_rest(tmp_path):
+    """Four reads in each of 101 s: 12 intervals of 9 s would leave 2 s, whose rate goes on in replays."""
+    analysed(tmp_path, np.repeat(np.arange(101.0), 4))
+    rates = read_results(tmp_path / "out", "rates")
+    assert rates["duration_s"].tolist() == [9.0] * 10 + [11.0]
+    assert rates["reads"].tolist() == [36] * 10 + [44]
+    np.testing.assert_allclose(rates["factor"], 1)
+    np.testing.assert_allclose(rates["start_s"], 9.0 * np.arange(11))
+
+
 def test_poisson_reads_are_as_poisson_and_nobody_speaks_of_one_p_value(tmp_path):
     text = analysed(tmp_path, poisson_times(20, 1000))
     assert "reads as Poisson at scales up to" in text and "burstier" not in text

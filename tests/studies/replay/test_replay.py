@@ -368,6 +368,9 @@ def test_factors_may_keep_a_plan_from_overload(plan, tmp_path):
     assert (
         brought["status"] == "not_stationary" and brought["max_load"] > 1 and np.isnan(brought["latency_s"])
     )
+    loads = read_results(tmp_path / "full", "node_loads").set_index("node_id")["load"]
+    assert f"(node_id={loads.idxmax()}): load rho = {loads.max():.3g}" in brought["error"]
+    assert "bound and estimate of the mean rates are missing" in brought["error"]
 
 
 def test_rates_of_a_file_and_a_class_are_of_both_and_rows_are_those_of_the_table(tmp_path):

@@ -271,3 +271,39 @@ def test_hedging_waits_as_long_where_a_node_is_slow(tmp_path):
         delays.append(run["hedge_delay_s"])
     assert delays[0] == pytest.approx(delays[1]) and delays[0] > 0
     assert run["latency_s"] != pytest.approx(delays[0])  # the bound with the slow node
+
+
+def test_rates_that_end_before_the_reads_of_a_plan_are_refused(tmp_path):
+    """600 reads come at the rates of the table, half or twice as many at those of the plan."""
+    path = str(tmp_path / "rates.parquet")
+    pq.write_table(pa.table({"start_s": [0.0, 600 / sum(RATES)], "factor": [1.0, 0.0]}), path)
+    slow = plan_by_hand(tmp_path / "slow", "fcfs", rate_scale=0.5)
+    with pytest.raises(UserError, match="when 300 of 500 reads"):
+        read_cases(checked(ReplayOptions(**FEW, plan=slow, rates=path)))
+    fast = plan_by_hand(tmp_path / "fast", "fcfs", rate_scale=2.0)
+    more = FEW | {"requests": 1000}
+    assert len(read_cases(checked(ReplayOptions(**more, plan=fast, rates=path)))) == 1
+
+
+def test_the_end_of_a_table_of_rates_is_said(tmp_path, caplog):
+    """2200 s at the mean rates are in the 1400 s of a table: as many reads as that come in it."""
+    path, plan = str(tmp_path / "rates.parquet"), plan_by_hand(tmp_path, "fcfs")
+    table = {"start_s": [0.0, 1000.0], "factor": [2.0, 0.5], "duration_s": [1000.0, 400.0]}
+    pq.write_table(pa.table(table), path)
+    come = round(2200 * sum(RATES))
+
+    def said(**options):
+        caplog.clear()
+        read_cases(checked(ReplayOptions(**(FEW | {"plan": plan, "rates": path} | options))))
+        return caplog.text
+
+    with caplog.at_level("WARNING", "ecjax"):
+        assert "its last interval ends at 23.3 min" in said(requests=2000)
+        assert f"when {come:,} of 2,000 reads are expected" in said(requests=2000)
+        assert f"requests={come} ends with it" in said(requests=2000)
+        assert said(requests=come) == ""
+        assert f"requests={round(come / 2)} ends" in said(requests=come, rate_scale=[0.5, 1.0])
+        # too few for a replay; and a table that does not say how long its last factor holds
+        assert "requests=" not in said(requests=2000, rate_scale=[0.01])
+        pq.write_table(pa.table(table).drop_columns(["duration_s"]), path)
+        assert said(requests=2000) == ""

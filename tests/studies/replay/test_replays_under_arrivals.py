@@ -1,9 +1,11 @@
 """Replays of logs and of varying rates beside their estimate under those arrivals, which needs no replay."""
 
 import io
+import re
 from typing import cast
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ from plans_by_hand import FIXED, NEED, PLACED, RATES, SIZES, VARIABLE, plan_by_h
 from rich.console import Console
 
 from ecjax.planning import Problem
+from ecjax.predict import logged
 from ecjax.predict.logged import varying_estimate
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay import run, trace_predictions
@@ -69,16 +72,18 @@ def test_writes_of_a_log_come_as_often_as_it_has_them(tmp_path, write_rate, coun
     assert loads.to_numpy() == pytest.approx(0.2 * work / (times[-1] - times[0]), rel=1e-6)
 
 
-def _one_server(tmp_path, times, write, service):
-    """Options for a log of one file on one node whose services take always the same."""
+def _one_server(tmp_path, times, write, service, nodes=("x",)):
+    """Options for a log of one file on one node, or some, whose services take always the same."""
     log = {"request_id": np.arange(len(times)), "arrival_s": times, "file_id": ["a"] * len(times)}
     log |= {"op": np.where(write, "write", "read"), "bytes": [4.0] * len(times)}
-    nodes = {"node_id": ["x"], "delta_s": [service], "psi_s": [0.0], "cost_per_chunk_dollars": [1.0]}
-    nodes |= {"delta_s_per_byte": [0.0], "psi_s_per_byte": [0.0]}
+    count = len(nodes)
+    table = {"node_id": list(nodes), "delta_s": [service] * count, "psi_s": [0.0] * count}
+    table |= {"cost_per_chunk_dollars": [1.0] * count}
+    table |= {"delta_s_per_byte": [0.0] * count, "psi_s_per_byte": [0.0] * count}
     files = {"file_id": ["a"], "bytes": [4.0], "k": [1], "rate_per_s": [0.5], "write_rate_per_s": [0.1]}
-    files |= {"nodes": [["x"]]}
-    for name, table in (("log", log), ("nodes", nodes), ("files", files)):
-        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    files |= {"nodes": [list(nodes)]}
+    for name, columns in (("log", log), ("nodes", table), ("files", files)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
     tables = {name: str(tmp_path / f"{name}.parquet") for name in ("nodes", "files")}
     options = {"trace": str(tmp_path / "log.parquet"), "service": ["deterministic"], "plan": "none"}
     return options | {"planning": OptimizeOptions(**tables)}
@@ -152,6 +157,10 @@ def test_the_estimate_under_a_log_is_beside_its_replay(tmp_path):
     means = means[["replayed", "trace_estimated"]].dropna()
     assert set(means.index.get_level_values("group")) >= {"class", "file"} or len(means) > 2
     np.testing.assert_allclose(means["trace_estimated"], means["replayed"], rtol=0.2)
+    # its interval is not one of half widths, and has columns of its own
+    latencies = read_results(out, "latencies").set_index("source")["ci_s"]
+    assert latencies.loc[["trace_estimated"]].isna().all() and latencies.loc[["replayed"]].notna().any()
+    assert "queue has not drained" not in text
 
 
 def test_a_log_is_no_faster_than_it_is_replayed(tmp_path):
@@ -222,3 +231,81 @@ def test_the_estimate_under_varying_rates_is_of_the_time_that_is_replayed(tmp_pa
     assert code == 0
     assert 600 / (0.2 * RATES.sum()) == pytest.approx(4000.0)
     assert seen == [pytest.approx(3000.0)]
+
+
+def _left_s(row):
+    """What a run says that its node has left, s."""
+    return float(re.match(r"Node x has work for (\S+) s left when", row["trace_remarks"])[1])
+
+
+@pytest.mark.parametrize("estimated", [True, False])
+def test_a_queue_that_has_not_drained_is_said(tmp_path, estimated):
+    """The last 10 s of 10,000 bring 50 s of work: less than 1 % of the log, and much more than reads wait."""
+    service = 0.25
+    times = np.concatenate([np.arange(2500) * 4.0, 9990 + 0.05 * np.arange(1, 200)])
+    times = np.sort(times)
+    free = 0.0
+    for now in times:
+        free = max(free, now) + service
+    options = _one_server(tmp_path, times, np.zeros(len(times), bool), service)
+    _, code, row, text = _replayed(tmp_path, **options, estimate=estimated)
+    assert code == 0
+    assert _left_s(row) == pytest.approx(free - times[-1], rel=0.05)
+    assert "left when the log ends: its queue has not drained" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("estimated", [True, False])
+def test_a_queue_that_rates_leave_is_said(tmp_path, estimated):
+    """The last 100 of 600 reads of 0.25 s come in 10 s; writes, one in 10 s, too."""
+    options = _one_server(tmp_path, np.arange(10.0), np.zeros(10, bool), 0.25) | {"trace": None}
+    rates = str(tmp_path / "rates.csv")
+    pa.csv.write_csv(pa.table({"start_s": [0.0, 1000.0], "factor": [1.0, 20.0]}), rates)
+    _, code, row, text = _replayed(tmp_path, **options, rates=rates, requests=600, estimate=estimated)
+    assert code == 0
+    assert _left_s(row) == pytest.approx(100 * 0.25 + 10 * 0.1 * 0.25 - 10, rel=0.05)
+    assert "latencies depend on where the replay ends" in " ".join(text.split())
+
+
+def test_reads_within_a_bin_have_no_interval(tmp_path):
+    """Two reads within a fifth of a service, which 16 nodes are not too busy with."""
+    nodes = [f"x{number}" for number in range(16)]
+    options = _one_server(tmp_path, np.array([0.0, 0.05]), np.zeros(2, bool), 0.25, nodes)
+    _, code, row, text = _replayed(tmp_path, **options)
+    text = " ".join(text.split())
+    assert code == 0 and row["trace_estimated_mean_s"] > 0
+    assert pd.isna(row["trace_estimated_mean_low_s"]) and pd.isna(row["trace_estimated_p99_high_s"])
+    assert "Expected is under the log's own arrivals. " in text and "rates as they vary" not in text
+    assert "come in one tenth of their time" in text and "nan" not in text
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"decode_s_per_byte": 0.25}, "decoding takes time"),
+        ({"client_bandwidth_bytes_per_s": 1.0}, "clients' links take time"),
+        ({"outages": "down.parquet"}, "nodes fail"),
+    ],
+)
+def test_what_an_estimate_under_a_log_is_without_is_said(tmp_path, option, words):
+    plan = plan_by_hand(tmp_path, "fcfs")
+    path, columns = _log(tmp_path, range(10, 14))
+    if "outages" in option:
+        option = {"outages": str(tmp_path / "down.parquet")}
+        pq.write_table(pa.table({"node_id": ["x"], "start_s": [10.0], "end_s": [20.0]}), option["outages"])
+    given = {"plan": plan, "trace": path, "columns": columns, "rate_scale": 0.2}
+    _, _, row, text = _replayed(tmp_path, **given, **option)
+    assert row["trace_estimated_mean_s"] > 0
+    assert f"Expected takes no account of this: {words}." in " ".join(text.split())
+
+
+def test_files_without_an_estimate_of_their_own_are_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(logged, "MOST_FILES", 2)
+    plan = plan_by_hand(tmp_path, "fcfs")
+    path, columns = _log(tmp_path, range(10, 14))
+    out, _, row, _ = _replayed(tmp_path, plan=plan, trace=path, columns=columns, rate_scale=0.2)
+    assert "Of 4 files the 2 most read have estimates of their own" in row["trace_remarks"]
+    latencies = read_results(out, "latencies")
+    files = latencies[(latencies["group"] == "file") & (latencies["source"] == "trace_estimated")]
+    counts = pa.csv.read_csv(path)["file_id"].to_pandas().value_counts(sort=False)
+    most = counts.sort_index().sort_values(ascending=False, kind="stable").index[:2]
+    assert set(files["file_id"]) == set(most)
