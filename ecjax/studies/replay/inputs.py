@@ -232,7 +232,7 @@ def _check_rates(options: ReplayOptions, table: pa.Table, cases: list[Case]) -> 
     slowest = {
         case.plan.run.input_id: case for case in sorted(cases, key=lambda case: -case.plan.run.rate_scale)
     }
-    end, come = _end_of_rates(table), []
+    end, come = _end_of_rates(table), list[int]()
     for case in slowest.values():
         scale = min(options.rate_scale) * case.plan.run.rate_scale
         rate = np.asarray(case.plan.problem.files.rate) * scale
