@@ -223,7 +223,7 @@ def _factors(table: pa.Table, plan: Plan) -> Factors:
 
 
 def _check_rates(options: ReplayOptions, table: pa.Table, cases: list[Case]) -> None:
-    """Refuse factors under which reads end before there are as many as are to be replayed, and say which go on.
+    """Refuse factors under which reads end too early, and warn where more are replayed than a table has intervals for.
 
     Raises:
         UserError: reads end.
