@@ -111,7 +111,9 @@ def validate(
         notices.append(_chance(replayed, replications))
     trace = predicted.trace
     if trace is None:
-        text = f"{_text(observed, replayed)}; by a replay of the second half's own arrivals, without an interval"
+        text = (
+            f"{_text(observed, replayed)}; by a replay of the second half's own arrivals, without an interval"
+        )
     else:
         by_service = f"By a replay of the second half's own arrivals: {_text_of_replay(observed, replayed)}."
         text, sentences = _text_of_arrivals(trace, observed, halves)

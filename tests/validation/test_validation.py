@@ -369,7 +369,9 @@ def test_what_the_theory_cannot_have_is_said(tmp_path):
     assert any("several chunks from one node" in s for s in found.notices)
     rows, _ = make_log(600, EXPONENTIAL, rate=40.0)
     found = validate(read(rows, tmp_path), replications=1)
-    (full,) = (s for s in found.notices if s.startswith("6 nodes are loaded to 1 or more in the first half ("))
+    (full,) = (
+        s for s in found.notices if s.startswith("6 nodes are loaded to 1 or more in the first half (")
+    )
     assert re.search(r"\(n\d, n\d", full) and full.endswith("there is no estimate under its arrivals.")
     assert found.trace is None
     assert found.text.endswith("; by a replay of the second half's own arrivals, without an interval")

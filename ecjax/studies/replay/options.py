@@ -121,7 +121,8 @@ class ReplayOptions(LogOptions):
         identifies=True,
     )
     rates: str | None = option(
-        None, "rates table: factors of the rates by time, of all files, a file or a class; the last one goes on"
+        None,
+        "rates table: factors of the rates by time, of all files, a file or a class; the last one goes on",
     )
     burst_factor: float = option(
         5.0, "bursts: rate in a burst / rate between bursts", Number(above=1), identifies=True
