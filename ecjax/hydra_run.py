@@ -42,6 +42,7 @@ from ecjax.console import OutputMode, log, log_lines_of_libraries, output_mode, 
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS, Job, folder
+from ecjax.stopwatch import wait_begins
 
 __all__ = ["load_job", "options_from", "run_job"]
 
@@ -251,6 +252,8 @@ def _run_of_sweep(name: str, start_folder: str, cfg: DictConfig) -> _ExitCode:
     except UserError as error:
         print(f"ecjax: {error}", file=sys.stderr)
         return _ExitCode(2)
+    finally:
+        wait_begins()
 
 
 def _check_launcher(words: list[str]) -> None:

@@ -22,11 +22,13 @@ class Job:
         name: the verb; its rooms are in ``ecjax.studies.NAME``.
         doing: a few words for what it does, in the present participle.
         summary: one line.
+        objectives: whether a sweep can read means of columns of its runs again, for a sweeper that learns from them.
     """
 
     name: str
     doing: str
     summary: str
+    objectives: bool = True
 
     @property
     def options_class(self) -> Any:
@@ -68,8 +70,13 @@ _JOBS = (
         "comparing codes",
         "which k+m, LRC or copies: durability, overhead, repair hours and traffic, for a number of nines",
     ),
-    Job("reproduce", "judging claims", "say what becomes of the claims of the papers that ecjax implements"),
-    Job("bench", "timing", "time ecjax beside the alternatives"),
+    Job(
+        "reproduce",
+        "judging claims",
+        "say what becomes of the claims of the papers that ecjax implements",
+        objectives=False,
+    ),
+    Job("bench", "timing", "time ecjax beside the alternatives", objectives=False),
 )
 
 

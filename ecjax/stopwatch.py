@@ -67,7 +67,7 @@ class Stopwatch:
 
 
 _RUNNING: list[Stopwatch] = []
-_ENDED: list[float] = []  # time.time() of the last command of a sweep that has ended
+_BEGAN: list[float] = []  # time.time() when the wait for what runs now began
 
 
 def compiled(seconds: float) -> None:
@@ -77,14 +77,14 @@ def compiled(seconds: float) -> None:
         stopwatch.hear(ended - seconds, ended)
 
 
-def command_ended() -> None:
-    """The next command of this process is waited for from now on."""
-    _ENDED[:] = [time.time()]
+def wait_begins() -> None:
+    """What this process runs next, a command of a sweep or a call from Python, is waited for from now on."""
+    _BEGAN[:] = [time.time()]
 
 
 def waited_since() -> float | None:
-    """``time.time()`` when the command before this one ended, in the same process; None where it is the first."""
-    return _ENDED[0] if _ENDED else None
+    """``time.time()`` when that wait began; None where it is as old as the process, of a command."""
+    return _BEGAN[0] if _BEGAN else None
 
 
 def covered(intervals: Iterable[tuple[float, float]], began: float, ended: float) -> float:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -23,7 +24,7 @@ from ecjax.jobs_index import GROUPS, Job, choices, folder
 from ecjax.merged_jobs import Group, merged
 from ecjax.options import Listed, Rule, Special, rule_of, shown
 from ecjax.progress import overall
-from ecjax.stopwatch import command_ended
+from ecjax.stopwatch import wait_begins
 
 _SHOWN = 5  # jobs that are named
 
@@ -194,22 +195,30 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
         first: number of the first one in the whole sweep.
 
     Raises:
-        UserError: an option of one has a value that is not allowed: nothing was started; or there is no such column.
+        UserError: an option of one has a value that is not allowed, or the job has no such columns: nothing was
+            started; or there is no column of a name.
     """
     from ecjax.tables.folder import kept, location  # not for every command
 
+    if columns and not job.objectives:
+        raise UserError(
+            f"hydra.launcher.objective: found {', '.join(columns)} with ecjax {job.name}; allowed: null"
+        )
     commands, module, codes = _commands(job, jobs), load_job(job), dict[int, int]()
     programs = "one command" if len(commands) == 1 else f"{len(commands)} commands"
     log.info("%s: sweep of %d jobs from job %d, as %s", job.name, len(jobs), first, programs)
     several = len(commands) > 1
     bar = overall(f"{job.name}: jobs of the sweep", len(jobs)) if several else nullcontext(_nothing)
-    folders = list(dict.fromkeys(cfg.out for _, cfg in commands))
+    folders = dict.fromkeys(cfg.out for _, cfg in commands)
+    written: list[str] = []
     with kept(map(location, folders)), kept_engines(), bar as advance:
         for number, (group, cfg) in enumerate(commands, 1):
             if several:
                 log.info("command %d of %d: %s", number, len(commands), " ".join(_words_of(group)))
-            codes |= _codes(job, jobs, module, group, cfg)
-            command_ended()
+            ended = _codes(job, jobs, module, group, cfg)
+            codes |= ended
+            written += [cfg.out] if set(ended.values()) != {EXIT_USER} else []
+            wait_begins()
             advance(len(group.jobs))
     mistaken = [number for number, code in sorted(codes.items()) if code == EXIT_USER]
     if mistaken and len(jobs) > 1:
@@ -218,8 +227,9 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
         more = "; ..." if len(mistaken) > _SHOWN else ""
         line = f"ecjax: {len(mistaken)} of {len(jobs)} jobs of the sweep have a mistake: {first_few}{more}"
         print(line, file=sys.stderr)
-    if several:
-        log.info("runs of the whole sweep: ecjax show %s", " ".join(folders))
+    if several and written:
+        outs = [shlex.quote(out) for out in dict.fromkeys(written)]
+        log.info("runs of the whole sweep: ecjax %s %s", "show" if len(outs) == 1 else "report", " ".join(outs))
     worst = max(codes.values())
     if not columns:
         return Returned([codes[number] for number in range(len(jobs))], worst)

@@ -35,7 +35,7 @@ def run_verify(words: Sequence[str]) -> int:
         print_object(
             {
                 "job": "verify",
-                "out": words[0],
+                "out": out,
                 "datasets": [
                     {"dataset": name, "files": len(sizes), "bytes": sum(sizes), "wrong": wrong.count(name)}
                     for name, sizes in verified.files.items()
@@ -47,7 +47,7 @@ def run_verify(words: Sequence[str]) -> int:
         )
         return code
     print_table(
-        OUTPUT, f"{words[0]}", ("dataset", "files", "bytes", "wrong"), rows, ("dataset",), least=("bytes",)
+        OUTPUT, out, ("dataset", "files", "bytes", "wrong"), rows, ("dataset",), least=("bytes",)
     )
     for finding in verified.findings:
         say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", "yellow", soft_wrap=True)

@@ -14,9 +14,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import ecjax
+from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS
-from ecjax.library.arguments import options_of
+from ecjax.library.arguments import of_job, options_of
 from ecjax.library.memory_tables import arrow_table
 from ecjax.options import checked
 from ecjax.studies.optimize import study as optimize_study
@@ -95,6 +96,42 @@ def test_options_from_arguments_are_those_of_the_command():
     options = checked(options_of(JOBS["optimize"], values | {"out": Path("x")}))
     assert (options.theta, options.engine.name, options.out) == ([1.0, 2.0], "ray", "x")
     assert (options.cluster.files, options.cluster.k) == (20, [2, 3, 2, 3])
+
+
+def test_keys_by_dotted_names_are_those_of_their_groups_wherever_they_stand():
+    @of_job
+    def optimize(*, cluster=None, engine="serial"):
+        return cluster, engine
+
+    assert optimize(**{"engine.actors": 4}, engine="ray") == (None, {"name": "ray", "actors": 4})
+    assert optimize(engine="ray", **{"engine.actors": 4})[1] == {"name": "ray", "actors": 4}
+    for options in ({"cluster.files": 9, "cluster": {"k": 2}}, {"cluster": {"k": 2}, "cluster.files": 9}):
+        assert optimize(**options)[0] == {"k": 2, "files": 9}
+    options = options_of(
+        JOBS["replay"], {"planning": {"cluster.files": 9, "theta": 3}, "engine": {"name": "ray"}}
+    )
+    assert (options.planning.cluster.files, options.planning.theta) == (9, 3)
+    with pytest.raises(UserError, match=r"planning.cluster.files: found twice; allowed: once"):
+        options_of(JOBS["replay"], {"planning": {"cluster.files": 9, "cluster": {"files": 8}}})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"engine": {"actors": 3}, "engine.actors": 4}, "engine.actors: found twice; allowed: once"),
+        ({"engine.name": "ray", "engine": "ray"}, "engine.name: found twice; allowed: once"),
+        (
+            {"engine.actors": 4, "engine": EngineOptions("ray")},
+            "engine.actors: found engine of type EngineOptions, too; allowed: beside a mapping",
+        ),
+        ({"cluster": 3, "cluster.files": 4}, "cluster.files: found cluster of type int, too; allowed: beside"),
+        ({"cluster": {3: 4}}, "found option 'cluster.3'"),
+    ],
+)
+def test_keys_of_a_group_stand_once(arguments, line):
+    with pytest.raises(UserError) as error:
+        ecjax.optimize(**arguments)
+    assert str(error.value).startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +279,24 @@ def test_several_files_are_one_log_as_in_the_command(tmp_path, monkeypatch):
     for trace in ([], [3]):
         with pytest.raises(UserError, match=r"trace: found \[3?\]; allowed: a text"):
             ecjax.analyze(trace, k=1)
+
+
+def test_many_tables_in_memory_are_read_in_their_order():
+    """One request each second, of two files in turns: 6 reads of each in the 11 s of 12 parts."""
+    parts = [
+        pd.DataFrame(
+            {
+                "request_id": [number],
+                "arrival_s": [float(number)],
+                "file_id": [7 + number % 2],
+                "op": ["read"],
+                "bytes": [5.0],
+            }
+        )
+        for number in range(12)
+    ]
+    with ecjax.analyze(parts, k=1) as results:
+        assert results.files["rate_per_s"].tolist() == pytest.approx([6 / 11, 6 / 11])
 
 
 def test_a_log_in_memory_becomes_the_tables_of_a_plan():

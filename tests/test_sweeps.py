@@ -2,6 +2,9 @@
 
 import logging
 import math
+import shlex
+from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -391,3 +394,29 @@ def test_groups_say_what_they_are_and_belong_to_jobs(monkeypatch):
         hydra_run.run_job(JOBS["replay"], ["policies=online"])
     with pytest.raises(UserError, match="found option 'policies'"):
         hydra_run.run_job(JOBS["ceph"], ["policies=online"])
+
+
+def test_folders_of_a_sweep_are_named_by_a_command_that_takes_them(tmp_path, caplog, capsys):
+    first, second = tmp_path / "first", tmp_path / "the second"
+    nothing = [*SMALL, "trace=nowhere.parquet", f"out='{tmp_path}/third'"]
+    jobs = [[*SMALL, f"out='{first}'"], [*SMALL, f"out='{second}'"], nothing]
+    with caplog.at_level("INFO", "ecjax"):
+        assert sweeps.run_jobs(JOB, jobs, [], 0).values == [0, 0, 2]
+    told, _, command = caplog.messages[-1].partition(": ecjax ")
+    assert told == "runs of the whole sweep"
+    assert shlex.split(command) == ["report", str(first), str(second)]
+    assert main(shlex.split(command)) == 0 and (first / "report.html").exists()
+
+
+@pytest.mark.parametrize("job", ["bench", "reproduce"])
+def test_jobs_without_rows_to_learn_from_do_not_start(job, monkeypatch):
+    monkeypatch.setattr(sweeps, "load_job", lambda job: pytest.fail("started"))
+    with pytest.raises(UserError, match=f"objective: found seed with ecjax {job}; allowed: null"):
+        sweeps.run_jobs(JOBS[job], [["seed=1"], ["seed=2"]], ["seed"], 0)
+
+
+def test_jobs_with_rows_to_learn_from_can_read_them_again():
+    """A job that computes nothing within ``only_rows`` goes through the steps that all studies share."""
+    for job in JOBS.values():
+        source = Path(import_module(f"ecjax.studies.{job.name}.study").__file__).read_text()
+        assert job.objectives == ("run_study(" in source), job.name

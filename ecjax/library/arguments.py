@@ -58,20 +58,42 @@ def of_job(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @wraps(function)
     def call(*values: _P.args, **options: _P.kwargs) -> _R:
-        grouped: dict[str, Any] = {}
-        for name, value in options.items():
-            group, dot, key = name.partition(".")
+        for name in options:
             if name not in names:
                 option_of(job, name)  # says what it could be
-            if not dot:
-                grouped[name] = value
-                continue
-            before = grouped.get(group)
-            grouped[group] = {**({"name": before} if isinstance(before, str) else before or {}), key: value}
-        return function(*values, **grouped)
+        return function(*values, **_grouped(options, ""))
 
     call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{_described(job, names)}"
     return call
+
+
+def _grouped(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Options by name, those of dotted names in the mapping of their group, wherever that stands.
+
+    Args:
+        values: options by name or dotted name.
+        prefix: of the names in messages.
+
+    Raises:
+        UserError: a key is set twice, or beside its group as something else than a mapping.
+    """
+    named = {str(name): value for name, value in values.items()}
+    grouped = {name: value for name, value in named.items() if "." not in name}
+    for name, value in named.items():
+        group, dot, key = name.partition(".")
+        if not dot:
+            continue
+        before = grouped.get(group)
+        if group == "engine" and isinstance(before, str):
+            before = {"name": before}
+        before = {} if before is None else before
+        if not isinstance(before, Mapping):
+            found = f"{prefix}{group} of type {type(before).__name__}, too"
+            raise UserError(f"{prefix}{name}: found {found}; allowed: beside a mapping, {{key: value}}")
+        if key in before:
+            raise UserError(f"{prefix}{name}: found twice; allowed: once")
+        grouped[group] = {**before, key: value}
+    return grouped
 
 
 def _described(job: Job, names: Collection[str]) -> str:
@@ -101,7 +123,7 @@ def options_of(job: Job, values: Mapping[str, Any]) -> Any:
 
 def _with_values(job: Job, options: Any, values: Mapping[str, Any], prefix: str) -> Any:
     set_to: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in _grouped(values, prefix).items():
         option_of(job, prefix + name)
         group: Any = getattr(options, name)
         if not is_dataclass(group):

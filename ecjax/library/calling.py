@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ecjax.stopwatch import wait_begins
+
 if TYPE_CHECKING:
     from ecjax.library.results import Results
 
@@ -15,6 +17,7 @@ def call_job(name: str, values: Mapping[str, Any]) -> Results:
     Raises:
         UserError: something in the options or tables is wrong.
     """
+    wait_begins()
     from ecjax.library.running import run
 
     return run(name, values)

@@ -69,7 +69,9 @@ class MemoryTables:
         ``read`` are the columns that are read of a table.
         """
         if isinstance(value, list | tuple):
-            paths = [self._path(each, option, f"{name}-{number}", read) for number, each in enumerate(value)]
+            digits = len(str(len(value) - 1))  # files of a log are read in the order of their names
+            names = [f"{name}-{number:0{digits}}" for number in range(len(value))]
+            paths = [self._path(each, option, part, read) for each, part in zip(value, names, strict=True)]
             # several files are one log
             return one_pattern(paths) if option == "trace" and _are_paths(paths) else paths
         if hasattr(value, "__arrow_c_stream__"):

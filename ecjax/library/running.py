@@ -43,7 +43,8 @@ def run(name: str, values: Mapping[str, Any]) -> Results:
         arguments["plan_run"] = plan.recommended_run  # where none is, the job says which there are
     try:
         named = tables.paths(arguments)
-        options = checked(options_of(JOBS[name], {**named, "out": out or temporary / "results"}))
+        folder = temporary / "results" if out is None else out
+        options = checked(options_of(JOBS[name], {**named, "out": folder}))
         tables.write()
         from ecjax.studies.spine.study import collected_outcomes  # slow to import, as all studies are
 

@@ -232,3 +232,14 @@ def test_options_that_are_not_as_by_default_are_named():
     other = checked(Three(counts=[2, 3], share=0.5, inner=Depth(depth=4)))
     assert changed(other, names) == ["counts=[2, 3]", "share=0.5", "inner.depth=4"]
     assert changed(other, ["share"]) == ["share=0.5"]
+
+
+@pytest.mark.parametrize(
+    ("job", "values"),
+    [(job, {"analyze": {"trace": "a log"}, "ceph": {"dumps": "a folder"}}.get(job, {})) for job in JOBS]
+    + [("bench", {"suite": "gpu"}), ("cache", {"partitions": 4}), ("replay", {"trace": "a log"})],
+)
+def test_options_of_jobs_may_be_checked_again(job, values):
+    """As a command does: once when it is composed, and once by the study."""
+    once = checked(JOBS[job].options_class(**values))
+    assert checked(once) == once

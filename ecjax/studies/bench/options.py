@@ -34,8 +34,9 @@ class BenchOptions:
         """
         if self.trace is not None and not Path(self.trace).exists():
             raise UserError(f"trace={self.trace}: no such file")
-        if self.cases is not None and self.suite is not None:
-            raise UserError(f"suite={self.suite}: cases are named too; allowed: one of the two")
         in_suites = {name for names in SUITES.values() for name in names}
-        cases = SUITES[self.suite] if self.suite else [name for name in CASES if name not in in_suites]
-        return replace(self, cases=self.cases or list(cases))
+        meant = list(SUITES[self.suite]) if self.suite else [name for name in CASES if name not in in_suites]
+        # options that were completed before have the cases of their suite
+        if self.suite is not None and self.cases not in (None, meant):
+            raise UserError(f"suite={self.suite}: cases are named too; allowed: one of the two")
+        return replace(self, cases=self.cases or meant)

@@ -251,7 +251,7 @@ def say_charts(out: str) -> None:
 
 
 def say_seconds(compilation: Compilation) -> None:
-    """Say how long the user has waited since the command began, and for which part a compiler is to blame."""
+    """Say how long the user has waited for the command or call, and for which part a compiler is to blame."""
     seconds = time.time() - (waited_since() or psutil.Process().create_time())
     of_it = f", {compilation.seconds:.1f} s of it compiling" if compilation.seconds >= 0.1 else ""
     log.info("took %.1f s%s", seconds, of_it)

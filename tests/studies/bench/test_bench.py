@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from ecjax.cli import main
 from ecjax.errors import UserError
 from ecjax.planning import project_hypersimplex
 from ecjax.studies.bench import __main__ as command
@@ -119,6 +120,12 @@ def test_a_trace_of_another_file_is_another_run(measured, tmp_path):
     runs = read_results(out, "runs")
     assert runs["run_id"].nunique() == 2
     assert sum("trace" in json.loads(text) for text in runs["input_files"]) == 1
+
+
+def test_a_suite_is_its_cases_in_the_command(measured, tmp_path):
+    assert main(["bench", "suite=gpu", f"out={tmp_path}", "repeats=1"]) == 0
+    assert [asked["name"] for asked in measured] == list(SUITES["gpu"])
+    assert main(["bench", "suite=gpu", "cases=[jlcm]", f"out={tmp_path}"]) == 2
 
 
 @pytest.mark.parametrize(
