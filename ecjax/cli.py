@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 from ecjax import __version__, interrupts
 from ecjax.address_space import limit_warning
@@ -19,10 +19,13 @@ from ecjax.garbage import collect_seldom
 from ecjax.guides import page
 from ecjax.job_help import command_help, job_help, overview
 from ecjax.jobs_index import COMMANDS, JOBS
+from ecjax.pipes import discard, is_read, write_out
 
 EXIT_FAILED = 1
 # what XLA, the system and the loader of libraries say where memory ends
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "Out of memory", "can't start new thread", "failed to map segment")
+# what a disk says, whichever file it is of
+_FULL, _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT), (errno.EROFS, errno.EIO)
 
 _PRINTED = ("--json", "--quiet")
 
@@ -41,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        write_out(sys.stdout)
+        return code
     except UserError as error:
         print(f"ecjax: {error}", file=sys.stderr)
         return EXIT_USER
@@ -49,10 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(interrupts.LINE, file=sys.stderr)
         return interrupts.exit_code(interrupt)
     except BrokenPipeError:
-        # the reader of a pipe has gone (ecjax ... | head); what is still buffered goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if is_read(sys.stdout):
+            raise  # another pipe
+        discard(sys.stdout)
         return 0
     except (MemoryError, OSError, RuntimeError, ImportError) as error:
+        with suppress(OSError):
+            write_out(sys.stdout)  # the interpreter would try it again at its end
         line, code = _of_the_machine(error)
         if line is None:
             raise
@@ -62,13 +70,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _of_the_machine(error: Exception) -> tuple[str | None, int]:
     """The line and exit code for an error that memory or a file is to blame for; None where it is neither."""
+    what = "; what was finished is kept, and the same command goes on from there where there is more"
     no_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
     if no_memory or any(words in str(error) for words in _NO_MEMORY):
-        what = "; what was finished is kept, and the same command goes on from there where there is more"
         return f"out of memory{what}", EXIT_FAILED
-    if isinstance(error, OSError) and error.errno and error.filename is not None:
-        return displayed(f"{error.filename}: {os.strerror(error.errno)}"), EXIT_USER
-    return None, EXIT_FAILED
+    if not isinstance(error, OSError) or not error.errno:
+        return None, EXIT_FAILED
+    reason = os.strerror(error.errno)
+    if error.filename is not None:
+        return displayed(f"{error.filename}: {reason}"), EXIT_USER
+    if error.errno in _FULL:
+        return f"{reason}{what}", EXIT_USER
+    return (reason, EXIT_USER) if error.errno in _UNWRITABLE else (None, EXIT_FAILED)
 
 
 def _refuse_other_encodings(words: Iterable[str]) -> None:

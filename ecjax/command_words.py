@@ -29,8 +29,16 @@ FLAGS = (
     "--config-dir",
     "-cd",
 )
-_CONFIG_DIR = ("--config-dir", "-cd")
-_WITH_VALUE = ("--cfg", "-c", "--package", "-p", *_CONFIG_DIR)
+_CONFIG_DIR, _CFG, _INFO, _PACKAGE = (
+    ("--config-dir", "-cd"),
+    ("--cfg", "-c"),
+    ("--info", "-i"),
+    ("--package", "-p"),
+)
+_WITH_VALUE = (*_CFG, *_PACKAGE, *_CONFIG_DIR)
+_CONFIGURATIONS = ("job", "hydra", "all")
+_INFORMATION = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+_CHOICES = dict.fromkeys(_CFG, _CONFIGURATIONS) | dict.fromkeys(_INFO, _INFORMATION)
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
 _QUOTES = "'\""
 _MOST_NESTED, _MOST_DIGITS = 20, 400
@@ -48,57 +56,99 @@ class _NotPlain(Exception):
 
 
 def split_flags(words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Hydra's flags, with their values, and all other words.
+    """Hydra's flags, those with a value as in ``--cfg=job``, and all other words.
 
     Raises:
-        UserError: a flag is not one of Hydra's.
+        UserError: a flag is not one of Hydra's, or has no value that it may have, or they do not go together.
     """
     flags: list[str] = []
     plain: list[str] = []
-    before = ""
-    for word in words:
-        if before in _WITH_VALUE:
-            flags.append(word)
-        elif word.startswith("-"):
-            if word.split("=")[0] not in FLAGS:
-                raise UserError(
-                    f"found {word}; allowed: key=value, --help, --json, --quiet, or one of Hydra's {', '.join(FLAGS)}"
-                )
-            flags.append(word)
+    rest = list(words)[::-1]
+    while rest:
+        word = rest.pop()
+        if word.startswith("-"):
+            flags.append(_flag(word, rest))
         elif word.upper() == "HYDRA.MODE=MULTIRUN":
             flags.append("-m")
         else:
             plain.append(word)
-        before = word
+    _check_together(flags)
     return flags, plain
+
+
+def _flag(word: str, rest: list[str]) -> str:
+    """A flag with its value, which may be the next word.
+
+    Args:
+        word: the flag, perhaps with a value.
+        rest: words after it, the next one last; one that is the value leaves it.
+
+    Raises:
+        UserError: see above.
+    """
+    name, equals, value = word.partition("=")
+    if name not in FLAGS:
+        raise UserError(
+            f"found {word}; allowed: key=value, --help, --json, --quiet, or one of Hydra's {', '.join(FLAGS)}"
+        )
+    if not equals and name in _INFO:
+        # alone it stands for all
+        return f"{name}={rest.pop()}" if rest and rest[-1] in _INFORMATION else name
+    if not equals and name not in _WITH_VALUE:
+        return name
+    if not equals and rest:
+        value = rest.pop()
+    allowed = _CHOICES.get(name)
+    if allowed is not None and value not in allowed:
+        raise UserError(f"{name}: found {value or 'no value'}; allowed: {', '.join(allowed)}")
+    if name in _PACKAGE and not value:
+        raise UserError(f"{name}: found no value; allowed: a key of the configuration, as in {name}=engine")
+    if name not in (*_WITH_VALUE, *_INFO):
+        raise UserError(f"found {word}; allowed: {name}, which takes no value")
+    return f"{name}={value}"
+
+
+def _check_together(flags: Iterable[str]) -> None:
+    """Check that flags go together.
+
+    Raises:
+        UserError: they do not.
+    """
+    by_name = {flag.partition("=")[0]: flag for flag in flags}
+    shown, information = (
+        next((by_name[name] for name in names if name in by_name), None) for names in (_CFG, _INFO)
+    )
+    if shown is not None and information is not None:
+        raise UserError(f"found {shown} with {information}; allowed: one of them")
+    for name in ("--resolve", *_PACKAGE):
+        if name in by_name and shown is None:
+            raise UserError(
+                f"found {by_name[name]} without --cfg; allowed: with --cfg={', '.join(_CONFIGURATIONS)}"
+            )
 
 
 def config_folders(flags: Iterable[str]) -> tuple[list[str], list[Path]]:
     """Hydra's other flags, and the user's folders of configuration: those of ``--config-dir``, then ``conf`` of here.
+
+    Args:
+        flags: as ``split_flags`` returns them.
 
     Raises:
         UserError: there is no such folder.
     """
     others: list[str] = []
     named: list[str] = []
-    before = ""
-    for word in flags:
-        key, equals, value = word.partition("=")
-        if before in _CONFIG_DIR:
-            named.append(word)
-        elif key in _CONFIG_DIR and equals:
+    for flag in flags:
+        name, _, value = flag.partition("=")
+        if name in _CONFIG_DIR:
             named.append(value)
-        elif word not in _CONFIG_DIR:
-            others.append(word)
-        before = word
-    if before in _CONFIG_DIR:
-        raise UserError(
-            f"{before}: found no folder; allowed: a folder with experiment/NAME.yaml, engine/NAME.yaml, ..."
-        )
+        else:
+            others.append(flag)
     for name in named:
-        if not Path(name).is_dir():
+        if not name or not Path(name).is_dir():
             raise UserError(
-                f"--config-dir: found {name}; allowed: a folder with experiment/NAME.yaml, engine/NAME.yaml, ..."
+                f"--config-dir: found {name or 'no folder'}; allowed: a folder with experiment/NAME.yaml, "
+                "engine/NAME.yaml, ..."
             )
     folders = [Path(name).resolve() for name in named]
     here = Path("conf").resolve()

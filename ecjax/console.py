@@ -12,10 +12,21 @@ from rich.logging import RichHandler
 from rich.text import Text
 
 from ecjax.display import displayed
+from ecjax.pipes import discard
+
+
+class _ReadConsole(Console):
+    """A console whose reader may go (``ecjax ... | head``): the command goes on and ends as it would have."""
+
+    def on_broken_pipe(self) -> None:
+        """Print no more."""
+        self.quiet = True
+        discard(self.file)
+
 
 # a pipe or file has no width of its own, unless COLUMNS says one
-OUTPUT = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
-MESSAGES = Console(stderr=True)
+OUTPUT: Console = _ReadConsole(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
+MESSAGES: Console = _ReadConsole(stderr=True)
 
 log = logging.getLogger("ecjax")
 

@@ -16,7 +16,7 @@ from ecjax.errors import UserError
 from ecjax.studies.spine.as_json import print_object
 from ecjax.studies.spine.printed import print_table
 from ecjax.tables.datasets import written_by
-from ecjax.tables.folder import location, publishing
+from ecjax.tables.folder import location, publishing, write_errors
 from ecjax.tables.patterns import log_location
 
 _SHOWN = 8  # rows of a quantity, those that changed most
@@ -66,7 +66,7 @@ def run_drift(side: Side, path: str, words: Mapping[str, str]) -> int:
     table = drift_table(planned.plan, log_of(path, words.get("format", "auto"), planned))
     worth, sentence = verdict(table)
     if "write" in words:
-        with publishing(location(words["write"])) as file:
+        with write_errors(words["write"], "write"), publishing(location(words["write"])) as file:
             pq.write_table(pa.Table.from_pandas(table, preserve_index=False), file)
     if output_mode() is OutputMode.JSON:
         rows = json.loads(_shown(table).to_json(orient="records"))

@@ -4,6 +4,7 @@ A single run composes its configuration and writes nothing but results. With Hyd
 --cfg, --info) the job goes through ``hydra.main``, whose files go under ``out``.
 """
 
+import errno
 import importlib.util
 import os
 import sys
@@ -84,7 +85,8 @@ def run_job(job: Job, words: list[str]) -> int:
         show_log_lines()
         log.info("%s: %s; results in %s", job.name, job.doing, options.out)
         return module.run(cfg)
-    return _through_hydra(job, flags + overrides + _logs_here(overrides), searched)
+    # flags come last: --info would take the word after it for its value
+    return _through_hydra(job, overrides + _logs_here(overrides) + flags, searched)
 
 
 def options_of_words(name: str, words: list[str]) -> Any:
@@ -200,8 +202,13 @@ def _through_hydra(job: Job, words: list[str], searched: list[str]) -> int:
         _ExitCode(2 if stop.code else 0)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(user_message(error)) from error
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise UserError(f"out: {error.strerror or error}: {error.filename}") from error
+        if error.errno == errno.ENOMEM:
+            raise
+        where = "" if error.filename is None else f": {error.filename}"
+        raise UserError(f"out: {error.strerror or error}{where}") from error
     finally:
         sys.argv = arguments
     return _ExitCode.worst

@@ -1,5 +1,7 @@
 """The command line: dispatch, help, overrides, and mistakes that end in one line and exit code 2."""
 
+import errno
+import os
 import runpy
 import subprocess
 import sys
@@ -133,6 +135,10 @@ def test_interrupt_exits_with_130(capsys, monkeypatch):
         (pa.ArrowMemoryError("malloc of size 64 failed"), 1, "ecjax: out of memory"),
         (RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes."), 1, "ecjax: out of memory"),
         (OSError(12, "Cannot allocate memory"), 1, "ecjax: out of memory"),
+        (OSError(errno.ENOSPC, "x"), 2, "ecjax: No space left on device; what was finished is kept"),
+        (OSError(errno.EDQUOT, "x"), 2, "ecjax: Disk quota exceeded; what was finished is kept"),
+        (OSError(errno.EROFS, "x"), 2, "ecjax: Read-only file system"),
+        (OSError(errno.EIO, "x"), 2, "ecjax: Input/output error"),
         (
             PermissionError(13, "Permission denied", "/some/folder"),
             2,
@@ -148,6 +154,44 @@ def test_what_the_machine_refuses_ends_with_a_line(capsys, monkeypatch, error, c
     ended, _, err = run(capsys, "optimize")
     assert ended == code
     assert err.startswith(line) and len(err.splitlines()) == 1
+
+
+PROXY = ["adapt", "strategy=static", "codes=[3,2]", "requests=500", "load=0.5", "capacity=false", "figures=[]"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["guide", "optimize"],  # more than a pipe takes at once
+        ["optimize", "--cfg", "job"],
+        PROXY,
+        [*PROXY, "--json"],
+        [*PROXY, "-m"],
+    ],
+)
+def test_a_reader_that_has_gone_changes_nothing_else(tmp_path, words):
+    read, write = os.pipe()
+    os.close(read)
+    words = [*words, f"out={tmp_path / 'out'}"] if "adapt" in words else words
+    try:
+        command = [sys.executable, "-m", "ecjax", *words]
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    finally:
+        os.close(write)
+    assert done.returncode == 0 and "Broken pipe" not in done.stderr
+    assert (tmp_path / "out" / "recommended.json").exists() == ("adapt" in words)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a file that is full")
+@pytest.mark.parametrize("words", [["--help"], ["guide", "optimize"], PROXY])
+def test_output_that_cannot_be_written_is_one_line(tmp_path, words):
+    command = [sys.executable, "-m", "ecjax", *words]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("ecjax: No space left on device; what was finished is kept")
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
 
 
 def test_a_limit_of_addresses_is_said_before_native_code_meets_it(capsys, monkeypatch):

@@ -72,11 +72,23 @@ MISTAKES = [
     ),
     ("optimize", ["theta=1e308"], "theta: found 1e+308; allowed: a number, at least 0, up to 1e+30"),
     ("optimize", ["--fast"], "found --fast; allowed: key=value"),
+    ("optimize", ["--resolve"], "found --resolve without --cfg; allowed: with --cfg=job, hydra, all"),
+    ("optimize", ["--package", "x"], "found --package=x without --cfg; allowed: with --cfg=job, hydra, all"),
+    ("optimize", ["--cfg", "job", "-p"], "-p: found no value; allowed: a key of the configuration"),
+    ("optimize", ["theta=1", "--cfg"], "--cfg: found no value; allowed: job, hydra, all"),
+    ("optimize", ["--cfg", "theta=1"], "--cfg: found theta=1; allowed: job, hydra, all"),
+    ("optimize", ["-c=foo"], "-c: found foo; allowed: job, hydra, all"),
+    ("optimize", ["--info=foo"], "--info: found foo; allowed: all, config, defaults"),
+    ("optimize", ["--multirun=3"], "found --multirun=3; allowed: --multirun, which takes no value"),
+    ("optimize", ["--cfg", "job", "--info", "plugins"], "found --cfg=job with --info=plugins; allowed: one"),
 ]
 FINE = [
     ("schedule", ["n=[5,6]", "k=3", "trace=null", "out=a=b,c", "generate.requests=10"]),
     ("schedule", ["columns={arrival_s: ts}", "engine=ray", "hydra.run.dir=x"]),
     ("schedule", ["-m", "n=5,6", "scheduler=fair,fifo"]),
+    ("schedule", ["--cfg", "job", "--resolve", "-p", "generate", "n=5"]),
+    ("schedule", ["--info", "n=5"]),
+    ("schedule", ["-i", "defaults-tree", "n=5"]),
     ("schedule", ["some/path", "widths=[1,2]", "out=a[b", "trace=it's", r"columns={arrival_s: 'a]\'b'}"]),
     (
         "optimize",

@@ -1,5 +1,6 @@
 """``ecjax compare PLAN LOG``: whether a plan still fits the traffic."""
 
+import errno
 import json
 
 import numpy as np
@@ -81,6 +82,17 @@ def test_the_same_traffic_is_not_worth_a_new_plan(capsys, plan, tmp_path):
     loads = table[table["quantity"] == "load"]
     np.testing.assert_allclose(loads["planned"], 0.075)
     assert ((loads["low"] < 0.075) & (loads["high"] > 0.075)).all()
+
+
+def test_a_full_disk_is_one_line(capsys, plan, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "x")
+
+    log = write_log(tmp_path / "same.csv", {"x": 2.0, "y": 1.0})
+    monkeypatch.setattr("ecjax.drift_report.pq.write_table", full)
+    assert main(["compare", str(plan), str(log), f"write={tmp_path / 'drift.parquet'}"]) == 2
+    line = f"ecjax: write={tmp_path / 'drift.parquet'}: cannot be written: No space left on device\n"
+    assert capsys.readouterr().err.endswith(line)
 
 
 def test_more_reads_of_a_file_are_and_it_is_named(capsys, plan, tmp_path):

@@ -2,8 +2,10 @@
 
 import gc
 import inspect
+import re
 import subprocess
 import sys
+import time
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
@@ -142,6 +144,7 @@ def test_keys_of_a_group_stand_once(arguments, line):
         ({"cluster": {"fils": 3}}, "found option 'cluster.fils' (did you mean cluster.files?)"),
         ({"cluster.fils": 3}, "found option 'cluster.fils' (did you mean cluster.files?)"),
         ({"cluster": 3}, "cluster: found 3; allowed: a mapping"),
+        ({"out": ""}, "out: found ''; allowed: a text"),
         ({"engine": "rey"}, "engine.name: found 'rey'; allowed: serial, ray"),
         ({"nodes": "nowhere.csv"}, "nodes table (nowhere.csv): no such file or folder"),
         ({"nodes": pd.DataFrame({"node": [1]})}, "nodes table (nodes): missing columns: node_id"),
@@ -256,6 +259,14 @@ def test_quiet_unless_told_otherwise(capfd):
     assert "replaying" in err or "took" in err
     ecjax.adapt(**arguments)
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_seconds_that_are_told_are_those_of_the_call(capfd):
+    began = time.perf_counter()
+    ecjax.adapt(strategy="static", codes=[3, 2], requests=500, load=0.5, capacity=False, quiet=False)
+    seconds = time.perf_counter() - began
+    told = re.search(r"took\s+([\d.]+)\s+s", capfd.readouterr().err)
+    assert float(told[1]) <= seconds + 0.05  # it is rounded to 0.1 s
 
 
 def test_several_files_are_one_log_as_in_the_command(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """``--json`` and ``--quiet``: what goes to standard output, and what does not."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,23 @@ def test_what_contradicts_is_refused(job, words, capsys):
 def test_a_mistake_prints_no_object(capsys):
     assert cli.main(["optimize", "--json", "thetta=3"]) == 2
     assert capsys.readouterr().out == ""
+
+
+def test_a_console_without_a_reader_prints_no_more():
+    class Gone(StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    console = type(OUTPUT)(file=Gone())
+    console.print("nobody reads this")
+    assert console.quiet
+    console.print("nor this")
+
+
+def test_a_folder_may_be_named_as_jobs_name_it(tmp_path, capsys, streams):
+    analyzed(tmp_path / "out", "--quiet")
+    capsys.readouterr()
+    assert cli.main(["verify", f"out={tmp_path / 'out'}", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] == str(tmp_path / "out")
+    assert cli.main(["verify", f"out={tmp_path / 'out'}"]) == 0
+    assert "out=" not in capsys.readouterr().out

@@ -1,7 +1,9 @@
 """``ecjax show`` and ``ecjax compare``: what folders of results hold, without computing it again."""
 
+import errno
 import json
 import re
+from contextlib import contextmanager
 
 import pandas as pd
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pytest
 import ecjax
 from ecjax.cli import main
 from ecjax.comparison import Side, compared, moved_chunks, sentence, side_of
+from ecjax.errors import UserError
 from ecjax.summaries import in_order
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 
@@ -57,6 +60,17 @@ def test_show_prints_what_the_job_printed(capsys, plans):
 def test_show_says_what_is_recommended(capsys, plans):
     write_recommendation(plans / "plans", Recommendation("Take theta=2."))
     assert run(capsys, "show", plans / "plans")[1].rstrip().endswith("Take theta=2.")
+
+
+def test_a_recommendation_that_cannot_be_written_is_one_line(plans, monkeypatch):
+    @contextmanager
+    def full(path):
+        raise OSError(errno.ENOSPC, "x")
+        yield
+
+    monkeypatch.setattr("ecjax.tables.recommendation.publishing", full)
+    with pytest.raises(UserError, match="plans: cannot be written: No space left on device"):
+        write_recommendation(plans / "plans", Recommendation("Take theta=2."))
 
 
 @pytest.mark.parametrize(

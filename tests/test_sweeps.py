@@ -262,6 +262,21 @@ def test_a_sweep_is_run_or_shown(flag):
         hydra_run.run_job(JOB, ["-m", flag, *SMALL])
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["--cfg", "job", "--package", "generate", "generate.requests=20"], "# @package generate\n"),
+        (["-c=job", "--resolve", "generate.requests=20"], "requests: 20\n"),
+        (["--info", "searchpath", "rate_scale=2"], "provider"),
+        (["--info", "rate_scale=2"], "provider"),
+    ],
+)
+def test_hydra_shows_what_its_flags_say(words, shown, capfd):
+    assert main(["schedule", *words]) == 0
+    out, err = capfd.readouterr()
+    assert shown in (out + err).replace("Provider", "provider") and "usage:" not in err
+
+
 def test_an_interval_needs_a_sweeper_that_chooses(tmp_path):
     words = [*SMALL, f"out={tmp_path}/out", "share_at_zero=interval(0,1)"]
     with pytest.raises(UserError, match="share_at_zero: found an interval; allowed: values, as in 1,2"):

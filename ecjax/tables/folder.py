@@ -224,10 +224,15 @@ class FolderLock:
 
 
 @contextmanager
-def write_errors(out: object) -> Iterator[None]:
-    """Turn what the system says of a folder of results (disk full, permission denied) into a ``UserError``."""
+def write_errors(out: object, option: str = "out") -> Iterator[None]:
+    """Turn what the system says of a folder of results (disk full, permission denied) into a ``UserError``.
+
+    Args:
+        out: the folder, or a file.
+        option: that named it.
+    """
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
-        raise UserError(f"out={out}: cannot be written: {reason}") from error
+        raise UserError(f"{option}={out}: cannot be written: {reason}") from error

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ecjax.errors import UserError
-from ecjax.tables.folder import publishing
+from ecjax.tables.folder import publishing, write_errors
 from ecjax.tables.formats import user_errors
 
 FILE = "recommended.json"
@@ -31,8 +31,12 @@ class Recommendation:
 
 
 def write_recommendation(out: Path, recommendation: Recommendation) -> None:
-    """Write the recommendation beside the results, in place of that of an earlier command."""
-    with publishing(out / FILE) as file:
+    """Write the recommendation beside the results, in place of that of an earlier command.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    with write_errors(out), publishing(out / FILE) as file:
         file.write_text(json.dumps(asdict(recommendation), indent=1) + "\n")
 
 

@@ -5,7 +5,16 @@ import pandas as pd
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.adapt.words import POINT, basic, over_seeds
 from ecjax.studies.spine.sentences import listed, percent_text, with_interval
-from ecjax.studies.spine.winners import at_most, at_point, beside, differing, run_of, tally, winners
+from ecjax.studies.spine.winners import (
+    at_most,
+    at_point,
+    beside,
+    differing,
+    run_of,
+    tally,
+    widest,
+    winners,
+)
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
@@ -14,6 +23,8 @@ _SHOWN = ("load", "rate_scale", "delays")
 
 def recommend(runs: pd.DataFrame) -> Recommendation | None:
     """The strategy with the least mean latency at most loads; None where none keeps up with the requests.
+
+    The run and the numbers are those of the highest load at which it has, in whatever order loads come.
 
     Args:
         runs: rows of the ``runs`` dataset of one study.
@@ -25,7 +36,9 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     point = differing(served, POINT)
     every = winners(served, [*POINT], "name")
     points, most = tally(every, "name")
-    winner = points[-1]  # the highest load that it wins says most
+    highest = max(winner.best["load"] for winner in points)
+    # the highest load that it wins says most
+    winner = widest([winner for winner in points if winner.best["load"] == highest])
     best, name = winner.best, winner.best["name"]
     run = run_of(runs, best, [*POINT, "strategy", *(("n", "k") if best["strategy"] == STATIC else ())])
     where = at_point(best, [each for each in _SHOWN if each in point])

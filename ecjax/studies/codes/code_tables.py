@@ -8,11 +8,11 @@ import pyarrow as pa
 from ecjax.durability.codes import MOST_CHUNKS, Code, code_of, other_name, range_of
 from ecjax.durability.parity_checks import MOST_SETS, sets_of_losses
 from ecjax.errors import UserError
-from ecjax.tables.formats import list_files, read_file
+from ecjax.tables.formats import list_files, read_file, user_errors
 
 _NEEDED = ("code", "k", "n", "checks")
 _OPTIONAL = ("repair_chunks", "degraded_chunks")
-_PART = re.compile(r"(\d+)(?:-(\d+))?")
+_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def read_codes(path: str) -> tuple[dict[str, Code], pa.Table]:
@@ -26,7 +26,8 @@ def read_codes(path: str) -> tuple[dict[str, Code], pa.Table]:
         UserError: a column is missing, or a row is no code.
     """
     tables = [read_file(file) for file in list_files(Path(path))]
-    table = pa.concat_tables(tables, promote_options="permissive")
+    with user_errors(f"code_table: {path}", "its files do not fit together"):
+        table = pa.concat_tables(tables, promote_options="permissive")
     missing = [name for name in _NEEDED if name not in table.column_names]
     if missing:
         raise UserError(
@@ -83,14 +84,18 @@ def _checks(text: str, n: int) -> tuple[tuple[int, ...], ...]:
             ends = _PART.fullmatch(word)
             if ends is None:
                 raise ValueError(f"checks {text!r}; allowed: chunks as 0-4 14, checks apart by ;")
-            chunks += range(int(ends[1]), int(ends[2] or ends[1]) + 1)
-        if len(set(chunks)) < 2 or len(set(chunks)) != len(chunks) or max(chunks) >= n:
+            first, last = int(ends[1]), int(ends[2] or ends[1])
+            # before the chunks are counted, which may be very many
+            if not first <= last < n:
+                raise ValueError(f"check {part!r}; allowed: two or more different chunks of 0 to {n - 1}")
+            chunks += range(first, last + 1)
+        if len(set(chunks)) < 2 or len(set(chunks)) != len(chunks):
             raise ValueError(f"check {part!r}; allowed: two or more different chunks of 0 to {n - 1}")
         checks.append(tuple(sorted(chunks)))
     return tuple(checks)
 
 
 def _whole(value: object, name: str, least: int, most: int) -> int:
-    if not isinstance(value, int | float) or value != int(value) or not least <= value <= most:
+    if not isinstance(value, int | float) or not least <= value <= most or value != int(value):
         raise ValueError(f"{name} {value}; allowed: a whole number from {least} to {most}")
     return int(value)

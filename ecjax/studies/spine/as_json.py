@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ecjax.pipes import write_out
 from ecjax.tables.recommendation import Recommendation
 from ecjax.tables.result_schemas import RUNS, JobTables
 from ecjax.tables.schemas import INTEGER
@@ -45,7 +46,7 @@ def print_json(
 
 def print_object(values: Mapping[str, Any]) -> None:
     """Print a JSON object as a line."""
-    sys.stdout.write(json.dumps(values, allow_nan=False) + "\n")
+    write_out(sys.stdout, json.dumps(values, allow_nan=False) + "\n")
 
 
 def _rows(tables: JobTables, runs: pd.DataFrame) -> list[dict[str, Any]]:

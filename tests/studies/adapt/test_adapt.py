@@ -30,6 +30,7 @@ from ecjax.studies.adapt import run as adapt_run
 from ecjax.studies.adapt import strategies as adapt_strategies
 from ecjax.studies.adapt.best_static import searched
 from ecjax.studies.adapt.options import STRATEGIES, AdaptOptions
+from ecjax.studies.adapt.recommend import recommend
 from ecjax.studies.adapt.rows import delays, timeline
 from ecjax.studies.adapt.study import adapt_study
 from ecjax.studies.adapt.summary import show
@@ -413,6 +414,19 @@ def test_what_is_gained_is_told(found):
     console = Console(file=StringIO(), width=200)
     show(runs[runs["load"] == 0.8], console, "here")
     assert "calibrated against tofec: mean +10.0%, p99 -10.0%." in console.file.getvalue()
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+def test_the_highest_load_is_recommended_in_whatever_order_loads_come(found, ascending):
+    runs = found["runs"][found["runs"]["strategy"].isin(["calibrated", "tofec"])]
+    # tofec is fastest at both loads, by more at the lower one
+    slower = np.where(runs["load"] == 0.8, 1.5, 3.0)
+    runs = runs.assign(mean_s=np.where(runs["strategy"] == "tofec", 1.0, slower), status="ok")
+    runs = runs.sort_values("load", ascending=ascending)
+    (busiest,) = runs.loc[(runs["strategy"] == "tofec") & (runs["load"] == 0.8), "run_id"]
+    advice = recommend(runs)
+    assert advice.run_id == busiest
+    assert "fastest at 2 of 2 points; at load=0.8" in advice.sentence
 
 
 @pytest.mark.parametrize(

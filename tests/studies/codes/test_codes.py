@@ -5,6 +5,8 @@ import io
 import math
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -343,7 +345,11 @@ def test_codes_of_a_table_stand_beside_those_of_ecjax(tmp_path):
         ("a,8,8,,,", "n above k"),
         ("8+3,8,11,,,", "a name that ecjax does not have"),
         ("a,8,12,zero,,", "chunks as 0-4 14"),
+        ("a,8,12,0-99999999999,,", "chunks as 0-4 14"),
+        ("a,8,12,0-999999999,,", "check '0-999999999'; allowed: two or more different chunks of 0 to 11"),
+        ("a,8,12,0 1 4-2,,", "check '0 1 4-2'"),
         ("a,8.5,12,,,", "k 8.5"),
+        ("a,inf,12,,,", "k inf; allowed: a whole number from 1 to 64"),
         ("a,8,12,,-1,", "repair_chunks -1"),
         ("a,4,6,,2.4,", "repair_chunks 2.4; allowed: at least 2.5"),
         ("a,4,6,0-4,0.9,", "repair_chunks 0.9; allowed: at least 1, a chunk"),
@@ -358,6 +364,17 @@ def test_a_row_that_is_no_code_is_named(tmp_path, capsys, line, message):
     assert main(["codes", "mine", f"code_table={table}", f"out={tmp_path / 'out'}"]) == 2
     err = capsys.readouterr().err
     assert "code_table: row 2" in err and message in err and not (tmp_path / "out").exists()
+
+
+def test_files_of_codes_that_do_not_fit_together_are_named(tmp_path, capsys):
+    for name, k in (("one", 8), ("two", "8")):
+        row = {"code": [name], "k": [k], "n": [12], "checks": [""]}
+        (tmp_path / "codes").mkdir(exist_ok=True)
+        pq.write_table(pa.table(row), tmp_path / "codes" / f"{name}.parquet")
+    words = ["codes", "one", f"code_table={tmp_path / 'codes'}", f"out={tmp_path / 'out'}"]
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert f"ecjax: code_table: {tmp_path / 'codes'}: its files do not fit together" in err
 
 
 @pytest.mark.parametrize(
