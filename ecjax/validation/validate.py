@@ -26,6 +26,7 @@ from ecjax.tables.requests import Accesses, TraceRequests
 from ecjax.units import bytes_text, count_text
 from ecjax.validation.halves import Halves, service_times
 from ecjax.validation.latencies import Groups, Statistics, histograms, listed, seconds, table, unknown
+from ecjax.validation.loads import node_loads
 from ecjax.validation.predictions import predictions
 from ecjax.validation.servers import check_nodes
 from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tails_apart
@@ -48,6 +49,7 @@ class Validation:
             times have in first-come first-served queues; None where the log has no begin of service.
         trace: the estimate from the arrivals of the first half, whose intervals are those in which second halves have
             their figures; None where they do not tell.
+        loads: rows of the ``node_loads`` dataset without run_id; None where the first half does not tell them.
     """
 
     table: pa.Table
@@ -57,6 +59,7 @@ class Validation:
     notices: tuple[str, ...]
     own_times_difference_s: float | None
     trace: TraceEstimate | None = None
+    loads: pa.Table | None = None
 
 
 def validate(
@@ -119,7 +122,7 @@ def validate(
         text, sentences = _text_of_arrivals(trace, observed, halves)
         notices[:0] = [*sentences, by_service]
     result = _result(groups, sources, bins, text, notices, difference)
-    return replace(result, trace=trace)
+    return replace(result, trace=trace, loads=node_loads(halves, laws))
 
 
 def _result(

@@ -195,6 +195,19 @@ def test_constant_service_is_predicted_exactly(tmp_path):
     for column in ("requests", "mean_s", "std_s"):
         np.testing.assert_allclose(told[column], seen[column], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(told["ci_s"], 0, atol=1e-12)
+    check_loads(found, rows, 750)
+
+
+def check_loads(found, rows, half):
+    """Loads and shares of the nodes, from the services of the first half of a log one by one."""
+    frame = pd.DataFrame(rows)
+    arrivals = frame.drop_duplicates("request_id")["arrival_s"].to_numpy()
+    early = frame[frame["request_id"] < half]
+    service = (early["finish_s"] - early["start_s"]).groupby(early["node_id"]).sum()
+    reads = early[early["op"] == "read"].groupby("node_id").size()
+    loads = found.loads.to_pandas().set_index("node_id").sort_index()
+    np.testing.assert_allclose(loads["load"], service / (arrivals[half] - arrivals[0]), rtol=1e-9)
+    np.testing.assert_allclose(loads["read_share"], reads / reads.sum(), rtol=1e-12)
 
 
 def test_classes_and_two_chunk_sizes(tmp_path):
@@ -253,6 +266,7 @@ def test_bound_is_that_of_the_first_half_by_hand(tmp_path):
     for node, mean in means.items():
         row = row_of(found, "estimated", "node", node_id=node)
         np.testing.assert_allclose([row["mean_s"], row["std_s"]], [mean, variances[node] ** 0.5], rtol=1e-6)
+    check_loads(found, rows, 2000)
 
 
 def test_files_read_rarely_share_the_row_of_their_class():

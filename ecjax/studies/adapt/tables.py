@@ -48,8 +48,8 @@ TABLES = job_tables(
             "storage_shared", FLOAT, "", "bytes stored per byte of file, one copy for all codes (Shared Key)"
         ),
         Column("storage_unique", FLOAT, "", "the same with a coded copy per chunk size (Unique Key)"),
-        Column("storage_shared_dollars", FLOAT, "$/period", "storage_shared of a mean file"),
-        Column("storage_unique_dollars", FLOAT, "$/period", "storage_unique of a mean file"),
+        Column("storage_shared_dollars", FLOAT, "$/period", "for the storage_shared of a mean file, 30 days"),
+        Column("storage_unique_dollars", FLOAT, "$/period", "for the storage_unique of a mean file, 30 days"),
         Column(
             "strips",
             INTEGER,

@@ -11,9 +11,9 @@ from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.node_options import Description
 from ecjax.studies.codes.tables import TABLES
 from ecjax.studies.spine.durability_options import DurabilityOptions
+from ecjax.studies.spine.laws import LAWS
 
 FIGURES = ("nines", "combinations")
-LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 
 
 def _codes(value: object) -> list[str]:

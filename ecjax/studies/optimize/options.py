@@ -25,9 +25,9 @@ from ecjax.studies.optimize.plan_rules import CODES, GAP, METHODS, code_name, to
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.optimize.what_if_rules import WHAT_IF, what_if
 from ecjax.studies.spine.durability_options import DurabilityOptions, judged
+from ecjax.studies.spine.laws import LAWS
 from ecjax.studies.spine.log_options import RatedLogOptions
 
-LAWS = ("auto", "deterministic", "exponential", "shifted_exponential", "gamma", "lognormal", "pareto")
 FIGURES = (
     *("tradeoff", "convergence", "methods", "classes", "sizes", "rates", "code_lengths", "gap", "scenarios"),
     *("class_latency", "class_convergence"),

@@ -46,7 +46,10 @@ TABLES = job_tables(
             "none with a queue by class, objective=trace, small reads or stream",
         ),
         Column(
-            "cost_rate_error_dollars", FLOAT, "$/period", "the same of the cost, which reads have a part in"
+            "cost_rate_error_dollars",
+            FLOAT,
+            "$/period",
+            "the same of cost_dollars_per_period, for a period as that is: reads have a part in it",
         ),
         Column(
             "latency_low_s",

@@ -93,6 +93,8 @@ def _solve(options: ReplayOptions, log: TraceRequests, items: dict[str, Item], w
         )
     row = item.run.row() | _results(validation) | {"solve_s": stopwatch.own_s}
     tables = {"latencies": validation.table, "latency_bins": validation.bins}
+    if validation.loads is not None:
+        tables["node_loads"] = validation.loads
     return [row], {dataset: with_run_id(name, table) for dataset, table in tables.items()}
 
 

@@ -6,8 +6,9 @@ from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
 from ecjax.options import Listed, Number, Special, Whole, Words, Wrong, is_number, option, section
 from ecjax.studies.optimize.class_rules import WEIGHTS, weights
-from ecjax.studies.optimize.options import LAWS, OptimizeOptions
+from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay.tables import TABLES
+from ecjax.studies.spine.laws import LAWS
 from ecjax.studies.spine.log_options import LogOptions
 
 POLICIES = (

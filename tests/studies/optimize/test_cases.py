@@ -19,8 +19,9 @@ from ecjax.studies.optimize.batches import batches, items_of, lanes_of
 from ecjax.studies.optimize.class_rules import QUEUES, STARTS
 from ecjax.studies.optimize.figures.kinds import KINDS
 from ecjax.studies.optimize.inputs import read_cases
-from ecjax.studies.optimize.options import FIGURES, LAWS, METHODS, OptimizeOptions
+from ecjax.studies.optimize.options import FIGURES, METHODS, OptimizeOptions
 from ecjax.studies.optimize.scenario_rows import KINDS as SCENARIOS
+from ecjax.studies.spine.laws import LAWS
 from ecjax.tables.results import read_results
 
 CLUSTER = ClusterOptions(files=4, k=[2, 2], rates=[1.0, 2.0], load=0.3, nodes_per_site=2)

@@ -165,6 +165,15 @@ def test_a_log_is_read_as_the_analysis_behind_the_plan_read_it(tmp_path, monkeyp
     one, other = (read_results(tmp_path / name, "runs").iloc[0] for name in ("folder", "log"))
     assert one["run_id"] == other["run_id"] and json.loads(one["params"])["columns"] == columns
     assert one["prediction"] == other["prediction"] and one["prediction"].startswith("predicted mean")
+    # loads of the nodes, as far as a log tells: 300 reads of the first half
+    table = pa.csv.read_csv(path).to_pandas()
+    span = table["at"][300] - table["at"][0]
+    early = table[:300]
+    work = (early["finish_s"] - early["start_s"]).groupby(early["node_id"]).sum()
+    loads = read_results(tmp_path / "log", "node_loads").set_index("node_id").sort_index()
+    np.testing.assert_allclose(loads["load"], work / span, rtol=1e-9)
+    np.testing.assert_allclose(loads["read_share"], early.groupby("node_id").size() / 300)
+    assert loads[["chunks", "bytes_stored", "cost_dollars_per_period"]].isna().all(axis=None)
     # the table that is printed needs no dataset that is not asked for
     alone = ReplayOptions(**FEW, trace=str(folder), out=str(tmp_path / "runs"), write=["runs"])
     assert replay_study(alone, QUIET) == 0
