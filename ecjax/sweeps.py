@@ -229,7 +229,9 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
         print(line, file=sys.stderr)
     if several and written:
         outs = [shlex.quote(out) for out in dict.fromkeys(written)]
-        log.info("runs of the whole sweep: ecjax %s %s", "show" if len(outs) == 1 else "report", " ".join(outs))
+        log.info(
+            "runs of the whole sweep: ecjax %s %s", "show" if len(outs) == 1 else "report", " ".join(outs)
+        )
     worst = max(codes.values())
     if not columns:
         return Returned([codes[number] for number in range(len(jobs))], worst)

@@ -46,9 +46,7 @@ def run_verify(words: Sequence[str]) -> int:
             }
         )
         return code
-    print_table(
-        OUTPUT, out, ("dataset", "files", "bytes", "wrong"), rows, ("dataset",), least=("bytes",)
-    )
+    print_table(OUTPUT, out, ("dataset", "files", "bytes", "wrong"), rows, ("dataset",), least=("bytes",))
     for finding in verified.findings:
         say(OUTPUT, f"{finding.file}: {finding.what}; {finding.cure}", "yellow", soft_wrap=True)
     for source, state in sorted(verified.sources.items()):

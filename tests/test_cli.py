@@ -156,7 +156,15 @@ def test_what_the_machine_refuses_ends_with_a_line(capsys, monkeypatch, error, c
     assert err.startswith(line) and len(err.splitlines()) == 1
 
 
-PROXY = ["adapt", "strategy=static", "codes=[3,2]", "requests=500", "load=0.5", "capacity=false", "figures=[]"]
+PROXY = [
+    "adapt",
+    "strategy=static",
+    "codes=[3,2]",
+    "requests=500",
+    "load=0.5",
+    "capacity=false",
+    "figures=[]",
+]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +198,9 @@ def test_output_that_cannot_be_written_is_one_line(tmp_path, words):
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("ecjax: No space left on device; what was finished is kept")
+    assert done.stderr.splitlines()[-1].startswith(
+        "ecjax: No space left on device; what was finished is kept"
+    )
     assert "Traceback" not in done.stderr and "Exception" not in done.stderr
 
 

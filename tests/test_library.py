@@ -126,7 +126,10 @@ def test_keys_by_dotted_names_are_those_of_their_groups_wherever_they_stand():
             {"engine.actors": 4, "engine": EngineOptions("ray")},
             "engine.actors: found engine of type EngineOptions, too; allowed: beside a mapping",
         ),
-        ({"cluster": 3, "cluster.files": 4}, "cluster.files: found cluster of type int, too; allowed: beside"),
+        (
+            {"cluster": 3, "cluster.files": 4},
+            "cluster.files: found cluster of type int, too; allowed: beside",
+        ),
         ({"cluster": {3: 4}}, "found option 'cluster.3'"),
     ],
 )
