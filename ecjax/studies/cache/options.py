@@ -28,7 +28,8 @@ _NAMED = (
 )
 POLICIES = (*_NAMED, *(name for name in PEERS if name not in _NAMED))
 HALF_LIFE_S = 1800.0  # of counters where none is said
-ITEMS, MOST_ITEMS = 1000, 100_000  # generated ones, and those of a trace, where none is said
+# generated ones, and those of a trace, where none is said: agar plans all of them every period_s, 0.2 µs each
+ITEMS, MOST_ITEMS = 1000, 20_000
 FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughput", "edges")
 SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
 _USUAL_FIGURES = ["policies", "sweep", "decisions"]
