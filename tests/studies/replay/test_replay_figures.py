@@ -168,8 +168,8 @@ def test_the_distribution_of_classes_of_one_run(tmp_path):
     lines = {line.get_label(): line for line in left.get_lines()}
     assert {"class gold", "class silver"} <= set(lines)
     gold = lines["class gold"]
-    np.testing.assert_allclose(gold.get_xdata(), [5, 10, 10, 20, 20, 40])
-    np.testing.assert_allclose(gold.get_ydata(), [0, 0.25, 0.25, 0.75, 0.75, 1])
+    np.testing.assert_allclose(gold.get_xdata(), [5, 10, 20, 40])
+    np.testing.assert_allclose(gold.get_ydata(), [0, 0.25, 0.75, 1])
     np.testing.assert_allclose(right.get_lines()[0].get_ydata(), 1 - gold.get_ydata())
     dots = [line for line in right.get_lines() if line.get_marker() == "o"]
     np.testing.assert_allclose(dots[0].get_xdata(), 11 * np.array(list(QUANTILES.values())))
