@@ -63,7 +63,12 @@ class Selection:
 
 
 def place_again(
-    files: Files, service: Service, rows: Rows, first: np.ndarray, totals: np.ndarray, target: float
+    files: Files,
+    service: Service,
+    rows: Rows,
+    first: np.ndarray,
+    totals: tuple[np.ndarray, np.ndarray],
+    target: float,
 ) -> np.ndarray:
     """Where the files read and store once they have given way to each other, (F, m).
 
@@ -72,18 +77,21 @@ def place_again(
         service: of the nodes.
         rows: of which ``first`` has one for each code.
         first: (codes,) the rows.
-        totals: (2, m) reads of the nodes in 1/s, and chunks, of all files.
+        totals: reads of the nodes in 1/s, (m,), and chunks by code, (codes, m), of all files.
         target: s; an objective that is good enough.
     """
     some = like(rows, first[files.code], files.rate)
-    price = rows.chunks[first[0]] * rows.chunk_price + rows.bytes[first[0]] * rows.byte_price
-    loads, chunks = totals.copy()
+    loads, chunks = totals[0].copy(), totals[1].sum(axis=0).astype(float)
     best, random = files.kinds.copy(), np.random.default_rng(0)
+    # codes of whose chunks reads take parts only have larger ones
+    price = rows.chunks[first, None] * rows.chunk_price + rows.bytes[first, None] * rows.byte_price
+    others = totals[1] - _chunks_by_code(files.code, best, len(first))
     z = best_z(service, loads[:, None])
 
     def objective() -> float:
         latency = float(slopes(service, loads[:, None], z).value) + (0.0 if service.alone else z)
-        return latency + rows.per_dollar * float(chunks @ price)
+        held = others + _chunks_by_code(files.code, best, len(first))
+        return latency + rows.per_dollar * float(np.sum(held * price))
 
     order = np.argsort(-files.rate, kind="stable")
     by_rate = takers(files.rate, some.hot, len(loads))
@@ -106,6 +114,10 @@ def place_again(
 
 def sums_of(files: Files) -> tuple[np.ndarray, np.ndarray]:
     """Reads of every node in 1/s, (m,), and chunks by code, (codes up to the last, m)."""
-    chunks = np.zeros((int(files.code.max()) + 1, files.kinds.shape[1]), np.int64)
-    np.add.at(chunks, files.code, (files.kinds != NONE).astype(np.int64))
+    chunks = _chunks_by_code(files.code, files.kinds, int(files.code.max()) + 1)
     return files.rate @ (files.kinds == HOT), chunks
+
+
+def _chunks_by_code(code: np.ndarray, kinds: np.ndarray, codes: int) -> np.ndarray:
+    """Chunks of the files of every code at every node, (codes, m)."""
+    return np.stack([(kinds[code == each] != NONE).sum(axis=0) for each in range(codes)])

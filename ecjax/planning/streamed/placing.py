@@ -10,18 +10,19 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE
 from ecjax.planning.certified.systematic import GOLDEN
-from ecjax.planning.certified.waits import best_z, slopes, work_of
+from ecjax.planning.certified.waits import work_of
 from ecjax.planning.streamed import busiest
 from ecjax.planning.streamed.relaxation import Lane, Relaxed, Sites
 from ecjax.planning.streamed.tally import STEPS, Counts, Piece, codes_of, steps_of
 from ecjax.programs import program
-from ecjax.queueing.bounds import latency_bound
+from ecjax.queueing.bounds import latency_bound, shared_z
 from ecjax.queueing.mg1 import Delay, waiting
 
 _PART = 1 << 14  # files that a thread places at a time, at least
 _MOST_TABLE_BYTES = 1 << 28
 _SETS = 1 << 12  # sets of nodes whose latency is computed at a time
 _BOUND = program(latency_bound)
+_SHARED = program(shared_z)
 
 
 class Masks(NamedTuple):
@@ -60,7 +61,7 @@ class Figures(NamedTuple):
         objective: s.
         latency: s, mean latency bound with one z for each file.
         latency_shared_z: s, with one for all files.
-        z: s, that one.
+        z: s, that one; minus infinity where all reads take one chunk.
         cost: dollars per period.
         load: (m,) share of time that nodes are busy.
         node_cost: (m,) dollars per period.
@@ -246,7 +247,7 @@ class Placing:
             return
         relaxed, first = self._relaxed, self._counts.first
         files = self._busy_files()
-        sums = np.stack([self.totals.loads, self.totals.chunks.sum(axis=0)])
+        sums = self.totals.loads, self.totals.chunks
         kinds = busiest.place_again(files, relaxed.service, relaxed.rows, first, sums, target)
         for other, sign in ((files, -1), (files._replace(kinds=kinds), 1)):
             loads, chunks = busiest.sums_of(other)
@@ -277,7 +278,7 @@ class Placing:
         """The plan in numbers, once all files are placed."""
         node_cost, shared, z = self._node_cost(), *self._shared()
         cost = float(node_cost.sum())
-        work = work_of(self._relaxed.service, self._loads())
+        work = self._work()
         latency = self._latency(work) if work[:, 0].max() < 1 else np.inf
         size = self._relaxed.rows.bytes[self._counts.first, None]
         bytes_stored = np.sum(self.totals.chunks * size, axis=0)
@@ -287,13 +288,24 @@ class Placing:
         return self._shared()[0] + self._lane.theta / self._counts.files * float(self._node_cost().sum())
 
     def _shared(self) -> tuple[float, float]:
-        """The latency with one z for all files, and that z, s."""
-        service, loads = self._relaxed.service, self._loads()
-        z = best_z(service, loads)
-        return float(slopes(service, loads, z).value + (0.0 if service.alone else z)), float(z)
+        """The latency with one z for all files, and that z, s; infinite where a node is overloaded."""
+        service, work = self._relaxed.service, self._work()
+        if not work[:, 0].max() < 1:
+            return np.inf, np.inf
+        delay, read = self._delay(work), self.totals.loads / service.rate
+        if service.alone:
+            # sums of many rates are 1 but for rounding, which the other form takes for more reads
+            return float(read @ np.asarray(delay.mean)), -np.inf
+        value, z = _SHARED(jnp.asarray(read), delay.mean, delay.variance)
+        return float(value), float(z)
 
-    def _loads(self) -> np.ndarray:
-        return np.ascontiguousarray(self.totals.loads[:, None])
+    def _work(self) -> np.ndarray:
+        return work_of(self._relaxed.service, self.totals.loads[:, None])
+
+    def _delay(self, work: np.ndarray) -> Delay:
+        """Time from request to the last byte of a chunk at every node."""
+        mean, variance = self._relaxed.service.mean[:, 0], self._relaxed.service.variance[:, 0]
+        return waiting(*jnp.asarray(work.T)).plus(mean, variance)
 
     def _node_cost(self) -> np.ndarray:
         rows = self._relaxed.rows
@@ -302,12 +314,7 @@ class Placing:
 
     def _latency(self, work: np.ndarray) -> float:
         """Mean latency bound with a z for each file, s: one for each set of nodes that files of a bin read from."""
-        service, m = self._relaxed.service, len(self._relaxed.order)
-        wait = waiting(*jnp.asarray(work.T))
-        delay = Delay(
-            wait.mean + jnp.asarray(service.mean[:, 0]), wait.variance + jnp.asarray(service.variance[:, 0])
-        )
-        total = 0.0
+        delay, m, total = self._delay(work), len(self._relaxed.order), 0.0
         for masks, reads in self._sets():
             if len(masks) < _SETS:
                 masks = np.concatenate(

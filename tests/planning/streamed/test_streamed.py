@@ -4,10 +4,12 @@ import tracemalloc
 
 import jax.numpy as jnp
 import numpy as np
+import problems
 import pytest
 from planning.certified.untuned import passes_of, untuned
 
 from ecjax.planning.certified.certify import Settings
+from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.one_size_plan import prove
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.problem import EVALUATE
@@ -165,3 +167,30 @@ def test_counts_of_many_codes_take_little_memory():
     np.testing.assert_array_equal(counts.code, k - 1)
     np.testing.assert_array_equal(counts.total, rate)
     np.testing.assert_array_equal(counts.step, steps_of(rate))
+
+
+def test_chunks_of_every_code_are_paid_at_their_own_prices():
+    """Reads that take four chunks of k = 2 take half of each: such files keep chunks twice as large."""
+    case = untuned(9, 10, 0.5)
+    price = np.where(np.arange(12) < 6, 1e-6, 1e-4)
+    nodes = case.nodes.assign(cost_per_chunk_dollars=0.0, cost_per_byte_dollars=price)
+    problem = problems.Case(nodes, case.files).problem()
+    k, read, rate = np.full(40, 2), np.repeat([2, 4], 20), np.full(40, 1e-3)
+    tally = Tally()
+    tally.add(Piece(k, read, read, rate))
+    counts = tally.counts()
+    service, rows = flatten(problem_of(counts, problem.nodes, 1e6, None))
+    # a dollar is worth more than any wait
+    rows = rows._replace(per_dollar=1.0)
+    kinds = np.zeros((40, 12), np.int8)
+    for i in range(40):
+        kinds[i, 11 - read[i] : 11] = 2
+    files = busiest.Files(np.repeat([0, 1], 20), rate, kinds)
+
+    def dollars(kinds):
+        return float((kinds > 0).sum(axis=0) @ (price * 1e6) + (kinds[20:] > 0).sum(axis=0) @ (price * 1e6))
+
+    target = 0.99 * dollars(kinds)
+    after = busiest.place_again(files, service, rows, counts.first, busiest.sums_of(files), target)
+    np.testing.assert_array_equal((after > 0).sum(axis=1), read)
+    assert dollars(after) <= target

@@ -139,3 +139,32 @@ def test_mistakes_end_in_one_line(tmp_path, change, options, says):
         problems.study(tmp_path / "out", case, **({"method": ["certified"], "stream": True} | options))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out" / "runs").exists() or not list((tmp_path / "out" / "runs").iterdir())
+
+
+@pytest.mark.parametrize(("k", "latency"), [(1, 2000.0), (2, 4000.0)])
+def test_nodes_that_are_nearly_full_wait_as_long_as_they_do(tmp_path, k, latency):
+    """M/M/1 nodes at a load of 0.9995: sojourns of mean and deviation 1 / (1 - rho), of two E + sqrt(V)."""
+    nodes = pd.DataFrame(
+        {
+            "node_id": np.arange(k),
+            "service_mean_s": 1.0,
+            "service_second_s2": 2.0,
+            "service_third_s3": 6.0,
+            "reference_bytes": 1e6,
+            "cost_per_chunk_dollars": 1.0,
+        }
+    )
+    files = pd.DataFrame({"file_id": [0], "bytes": [1e6 * k], "k": [k], "rate_per_s": [0.9995]})
+    case = problems.Case(nodes, files)
+    code, _ = problems.study(tmp_path / "out", case, method=["certified"], stream=True, theta=[0.0])
+    assert code == 0
+    (run,) = read_results(tmp_path / "out", "runs").itertuples()
+    assert run.objective == pytest.approx(latency, rel=1e-6)
+    assert run.latency_shared_z_s == pytest.approx(latency, rel=1e-6)
+    assert run.latency_s == pytest.approx(latency, rel=1e-6)
+    assert run.lower_bound <= latency
+    assert run.gap == pytest.approx(latency / run.lower_bound - 1, rel=1e-5)
+    if k == 2:
+        assert run.z_s == pytest.approx(2000.0, rel=1e-6)
+    else:
+        assert not np.isfinite(run.z_s)
