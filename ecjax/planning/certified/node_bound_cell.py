@@ -80,9 +80,10 @@ def delay_terms(node, p, s, z, rate, alone, terms):
                 step[e, c] = node.mean_step[e, c] / rate
             continue
         d = w + node.mean[c] - z
-        root = np.sqrt(d * d + w * w + q + node.variance[c])
+        rest = w * w + q + node.variance[c]
+        root = np.sqrt(d * d + rest)
         # d + root without cancellation where z is far above the mean
-        value[c] = half * (d + root if d > 0 else (root * root - d * d) / (root - d))
+        value[c] = half * (d + root if d > 0 else rest / (root - d))
         by_p[c] = -half * w * w * (1 + (d + w) / root)
         by_s[c] = -half * q * q * 0.5 / root
         for e in range(len(step)):

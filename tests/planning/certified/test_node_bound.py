@@ -1,5 +1,7 @@
 """The least Lagrangian of a node against sampling, global search, linear programs, and its own special cases."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from scipy.optimize import differential_evolution, linprog, minimize_scalar
 
 from ecjax.planning.certified.data import Service
 from ecjax.planning.certified.node_bound import Coefficients, cell_minima, node_minima
+from ecjax.planning.certified.node_bound_cell import Columns, Terms, delay_terms
 from ecjax.planning.certified.node_bound_lp import solve
 
 SEEDS = st.integers(0, 10**6)
@@ -294,6 +297,29 @@ def test_falls_with_z():
     low, upper = node_minima(service, case.reads, case.price, zs, 1e-6 * case.scale, 20_000)
     assert low.shape == upper.shape == (9, 2)
     assert np.all(np.diff(upper, axis=0) <= 1e-6 * case.scale)
+
+
+@pytest.mark.parametrize("z", [0.5, 3.0, 1e3, 1e6, 1e9])
+def test_reads_that_z_is_far_above_lose_no_digits(z):
+    """phi falls with the distance of z, and is then the small difference of two large numbers."""
+    case = Case(7, 3)
+    node = Columns(
+        *(np.zeros(1),) * 6,
+        mean=case.service.mean[0],
+        variance=case.service.variance[0],
+        mean_step=np.zeros((1, 3)),
+        variance_step=np.zeros((1, 3)),
+    )
+    terms = Terms(np.empty(3), np.empty(3), np.empty(3), np.empty((1, 3)))
+    w, q, rate = 0.02, 3e-4, 0.25
+    delay_terms.py_func(node, 1 / w, 1 / q, z, rate, False, terms)
+    with localcontext(prec=60):
+        for c in range(3):
+            mean, variance = Decimal(node.mean[c]), Decimal(node.variance[c])
+            d = 1 / Decimal(1 / w) + mean - Decimal(z)
+            rest = (1 / Decimal(1 / w)) ** 2 + 1 / Decimal(1 / q) + variance
+            exact = (d + (d * d + rest).sqrt()) / 2 / Decimal(rate)
+            assert terms.value[c] == pytest.approx(float(exact), rel=1e-13)
 
 
 def test_other_work_without_a_third_moment():
