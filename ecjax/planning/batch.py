@@ -120,7 +120,8 @@ def solve(
             "certified", certified_lanes, problem, lanes, how.certified, start_plan
         )
         gap = plans["certified"].evaluation.objective - lower_bound
-        open_ = ~(gap <= how.certified.gap * np.abs(lower_bound))
+        # a plan that breaks a limit may cost less than any that keeps it
+        open_ = ~(gap <= how.certified.gap * np.abs(lower_bound)) | _breaking(problem, plans["certified"])
         # where nobody asked for it, only for the lanes with a gap: no lane's plan depends on the other lanes
         compared = open_ | bool(others)
         if others and "published" not in others:
@@ -198,9 +199,21 @@ def _published_plans(
     return timer.run("published", program, problem, lanes, start, descent)
 
 
+def _breaking(problem: Problem, plans: Solution) -> np.ndarray:
+    """Which lanes' certified plans break a limit, (L,) bool: that of a node, as they keep all others."""
+    if problem.capacity is None:
+        return np.zeros(len(plans.stored), bool)
+    return np.array([not limits.keeps(problem, stored) for stored in plans.stored])
+
+
 def _better(certified: Solution, other: Solution, compared: np.ndarray, problem: Problem) -> Solution:
-    """The certified plan of each lane, or the other one where it is compared, better, and keeps all limits."""
-    take = compared & (np.asarray(other.evaluation.objective) < np.asarray(certified.evaluation.objective))
+    """The certified plan of each lane, or the other one where it is compared, keeps all limits, and is better.
+
+    It is, too, where the certified one breaks a limit.
+    """
+    objective = np.asarray(other.evaluation.objective)
+    breaking = _breaking(problem, certified) & np.isfinite(objective)
+    take = compared & (breaking | (objective < np.asarray(certified.evaluation.objective)))
     for lane in np.flatnonzero(take):
         take[lane] = limits.keeps(problem, other.stored[lane])
     if not take.any():

@@ -12,7 +12,7 @@ from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import has_one_size
 from ecjax.planning.certified.few_rows import bound_by_sets, branches_first, few_rows
 from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
-from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
+from ecjax.planning.certified.rounding import keeps_capacity, rank, round_off, spare_chunks, worth
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.certified.solvers import Device, HostSolver, Solver
 from ecjax.planning.certified.splits import Split
@@ -97,7 +97,8 @@ def certify(
     least = -np.inf
     if has_one_size(service, rows):
         known, least, turns, split = _one_size(passes, settings, start, solver or HostSolver())
-        if known.objective <= least + settings.gap * abs(least) or not few_rows(service, rows):
+        enough = False, least + settings.gap * abs(least)
+        if _order(passes, known) <= enough or not few_rows(service, rows):
             return _certificate(passes, settings, *known, least, turns, split=split)
         # of few rows mixtures of choices may be far below any choice: those are proved as of several sizes
         start = None
@@ -131,19 +132,18 @@ def certify(
         # what a few passes could not prove of the earlier plan
         if earlier[2] <= target:
             return _certificate(passes, settings, *earlier, value, count)
-    kinds, z, objective = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
+    best = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
     for again in range(1, _ROUNDINGS if kinds.size <= _FEW else 1):
-        if objective <= target:
+        if _order(passes, best) <= (False, target):
             break
         # the order in which rows are decided is chance: another may end lower
         other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
-        if other[2] < objective and keeps_capacity(passes, other[0]):
-            kinds, z, objective = other
-    if known is not None and known.objective < objective:
-        kinds, z, objective = known
-    if objective > target and kinds.size <= _FEW:
+        best = min(best, other, key=partial(_order, passes))
+    tried = [best, *candidates] if known is None else [best, known]
+    best = min(tried, key=partial(_order, passes))
+    if _order(passes, best) > (False, target) and kinds.size <= _FEW:
         for apart, reached in kept_apart(passes, relaxed.mixture.chunk_price, settings.seed):
-            if reached > _HOPELESS * objective:
+            if reached > _HOPELESS * best[2] and keeps_capacity(passes, best[0]):
                 continue
             end = respond(
                 passes,
@@ -154,21 +154,29 @@ def certify(
                 1e-3 * settings.gap,
                 settings.seed,
             )
-            if end[1] < objective and keeps_capacity(passes, apart):
-                kinds, z, objective = apart, *end
+            best = min(best, (apart, *end), key=partial(_order, passes))
+    kinds, z, objective = best
+    breaks, _ = _order(passes, best)
     placements = None
-    if objective > target and few_rows(service, rows):
+    if (breaks, objective) > (False, target) and few_rows(service, rows):
         by_sets = bound_by_sets(
             service,
             rows,
             relaxed.mixture.loads,
             relaxed.z,
-            objective,
+            np.inf if breaks else objective,
             0.3 * settings.gap,
             partial(passes.share_out_bins, least=1),
         )
         value, placements = max(value, by_sets.bound), by_sets.placements
+    if split is not None and (breaks, objective) < (False, split.objective):
+        split = None
     return _certificate(passes, settings, kinds, z, objective, value, count, placements, split)
+
+
+def _order(passes: Passes, plan: tuple[np.ndarray, float, float]) -> tuple[bool, float]:
+    """Of choices, their z and objective: see ``rank``."""
+    return rank(passes, plan[0], plan[2])
 
 
 def _of_few_rows(passes: Passes, settings: Settings) -> Certificate:
@@ -182,7 +190,8 @@ def _of_few_rows(passes: Passes, settings: Settings) -> Certificate:
     loads = np.outer(speed / speed.sum(), np.bincount(rows.grid, hot, len(service.size)))
     share_out = partial(passes.share_out_bins, least=1)
     start = best_z(service, loads)
-    by_sets = bound_by_sets(service, rows, loads, start, objective, 0.3 * settings.gap, share_out)
+    reached = objective if keeps_capacity(passes, kinds) else np.inf
+    by_sets = bound_by_sets(service, rows, loads, start, reached, 0.3 * settings.gap, share_out)
     return _certificate(
         passes, settings, kinds, z, objective, by_sets.bound, _START_SWEEPS, by_sets.placements
     )
@@ -211,8 +220,11 @@ def _one_size(
         if earlier.objective <= target:
             return earlier, bound, turns, None
     plan = one_size_plan.round_off(bins, relaxation, target, 1e-3 * settings.gap, settings.seed)
+    if tried and not keeps_capacity(passes, plan.kinds):
+        # these all do
+        plan = min(tried, key=lambda earlier: earlier.objective)
     split = None
-    if plan.objective > target and plan.kinds.size <= _MOST_SPARE:
+    if _order(passes, plan) > (False, target) and plan.kinds.size <= _MOST_SPARE:
         split = one_size_plan.split_off(bins, relaxation, plan, target, settings.seed)
         # an earlier plan stays that is hardly worse: moving chunks gains nothing
         enough = min(plan.objective, split.objective) + settings.gap * abs(bound)
@@ -220,6 +232,7 @@ def _one_size(
             same = one_size_plan.shared_out(bins, relaxation, earlier, target)
             if same.objective <= enough:
                 return earlier, bound, turns, same
+        split = split if np.isfinite(split.objective) else None
     return plan, bound, turns, split
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ecjax.cores import available_cores, one_blas_thread
+from ecjax.planning import limits
 from ecjax.planning.certified.certify import Certificate, Settings, certify
 from ecjax.planning.certified.choice import COLD
 from ecjax.planning.certified.collapse import Gathered
@@ -65,11 +66,12 @@ def plan_lanes(
     at_once = min(len(distinct), cores) if isinstance(solver, HostSolver) else len(distinct)
 
     def one(lane: tuple[float, float, float]) -> Certificate:
-        service, rows, _, gathered = flat[lane[1:]]
+        service, rows, lane_problem, gathered = flat[lane[1:]]
         passes = Passes(service, rows, max(1, cores // at_once), gathered)
         # without a price dollars decide between plans of equal latency
         least = _TIE * float(np.min(service.mean)) if lane[0] == 0 else 0.0
-        passes.with_theta(lane[0] / problem.files.count if lane[0] else least / _most_dollars(problem, rows))
+        per_dollar = lane[0] / problem.files.count if lane[0] else least / _most_dollars(lane_problem, rows)
+        passes.with_theta(per_dollar)
         try:
             with solver.working():
                 certificate = certify(passes, settings, start, solver)
@@ -130,7 +132,8 @@ def finished(
     """The plan of a certificate, evaluated with true sizes.
 
     It is the split one, if there is one. Else, where the gap is not closed, reads are rescheduled over the chunks that
-    rows have beyond k, and over spare ones. Other placements are tried, if it has any.
+    rows have beyond k, and over spare ones. Other placements are tried, if it has any. One that keeps all limits is
+    better than one that does not, whatever they cost.
 
     Args:
         problem: the problem.
@@ -150,7 +153,9 @@ def finished(
         probabilities, stored, _ = certificate.split
         evaluation = EVALUATE(problem, probabilities, stored, price)
     rows, nodes = certificate.spare
-    proven = evaluation.objective <= certificate.lower_bound + gap * abs(certificate.lower_bound)
+    breaks = _breaks(problem, stored)
+    target = certificate.lower_bound + gap * abs(certificate.lower_bound)
+    proven = not breaks and bool(evaluation.objective <= target)
     # flows between nodes have done already for split plans what rescheduling does
     cold = certificate.split is None and not proven and np.any(certificate.kinds == COLD)
     tries = [0] if cold else []
@@ -168,8 +173,9 @@ def finished(
         even = kept * (jnp.asarray(problem.k) / kept.sum(axis=1))[:, None]
         spread = _RESCHEDULE(problem, even, jnp.asarray(other), toll=toll).point
         worth = EVALUATE(problem, spread, jnp.asarray(other), price)
-        if worth.objective < evaluation.objective:
-            probabilities, stored, evaluation = spread, other, worth
+        broken = _breaks(problem, other)
+        if (broken, float(worth.objective)) < (breaks, float(evaluation.objective)):
+            probabilities, stored, evaluation, breaks = spread, other, worth, broken
     solution = Solution(
         probabilities=probabilities,
         stored=stored,
@@ -184,6 +190,11 @@ def finished(
     out[:] = host.probabilities
     written: Any = out
     return host._replace(probabilities=written)
+
+
+def _breaks(problem: Problem, stored: np.ndarray) -> bool:
+    """Whether a node holds more chunks than it can; the other limits are kept by all certified plans."""
+    return problem.capacity is not None and not limits.keeps(problem, stored)
 
 
 _POLISHING = Stopping(eps=1e-7, max_iterations=100)

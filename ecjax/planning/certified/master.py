@@ -89,7 +89,8 @@ def mix(
     point = slopes(service, np.tensordot(x[:n], columns.loads, 1), z)
     gradient = _gradient(point, columns, dollars, n)
     dual = np.concatenate([_group_least(gradient[:n], columns.group, groups), np.zeros(len(limited))])
-    scale = abs(point.value + dollars @ x) + np.finfo(float).tiny
+    # without what is charged beyond capacities: the start is a little beyond, at a high price
+    scale = abs(point.value + columns.dollars @ w) + np.finfo(float).tiny
     reduced = gradient - dual @ equal
     slack = np.maximum(reduced, max(x @ np.maximum(reduced, 0), 1e-10 * scale) / len(x))
     by_node = np.ascontiguousarray(columns.loads.transpose(1, 0, 2))

@@ -9,8 +9,8 @@ from ecjax.planning.certified.choice import HOT
 from ecjax.planning.certified.data import rates_of
 from ecjax.planning.certified.every_z import bound_every_z
 from ecjax.planning.certified.exchange import exchange
-from ecjax.planning.certified.relax import full_price, loads_of
-from ecjax.planning.certified.rounding import keeps_capacity, worth
+from ecjax.planning.certified.relax import loads_of
+from ecjax.planning.certified.rounding import keeps_capacity, rank, worth
 from ecjax.planning.certified.smooth import Bins, Relaxation
 from ecjax.planning.certified.splits import Split, split, whole
 from ecjax.planning.certified.trades import takers, trade
@@ -113,8 +113,8 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
     random = np.random.default_rng(seed)
     best: Plan | None = None
 
-    def rank(plan: Plan) -> tuple[bool, float]:
-        return not keeps_capacity(bins.passes, plan.kinds), plan.objective
+    def ranked(plan: Plan) -> tuple[bool, float]:
+        return rank(bins.passes, plan.kinds, plan.objective)
 
     for attempt in range(_ROUNDINGS if few else 1):
         if few:
@@ -127,20 +127,20 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
             if not keeps_capacity(bins.passes, kinds):
                 plan = respond(bins, kinds, tol, random)
             plan = _traded(bins, plan, target, tol, random)
-            if alike and rank(plan) > (False, target):
+            if alike and ranked(plan) > (False, target):
                 # nodes that sampling overloads keep what single rows do not undo
                 kinds = _spread(bins, relaxation, None)
                 other = _traded(bins, Plan(kinds, *worth(bins.passes, kinds)), target, tol, random)
-                plan = other if rank(other) < rank(plan) else plan
-        if best is None or rank(plan) < rank(best):
+                plan = other if ranked(other) < ranked(plan) else plan
+        if best is None or ranked(plan) < ranked(best):
             best = plan
         near = best.objective <= target + _NEAR * abs(target)
-        if rank(best) <= (False, target) or (attempt + 1 >= _HOPELESS and not near):
+        if ranked(best) <= (False, target) or (attempt + 1 >= _HOPELESS and not near):
             break
     assert best is not None
-    if few and rank(best) > (False, target):
+    if few and ranked(best) > (False, target):
         other = _traded(bins, _exchanged(bins, best, target, random), target, tol, random)
-        best = other if rank(other) < rank(best) else best
+        best = other if ranked(other) < ranked(best) else best
     return best
 
 
@@ -150,7 +150,8 @@ def shared_out(bins: Bins, relaxation: Relaxation, plan: Plan, target: float) ->
 
 
 def split_off(bins: Bins, relaxation: Relaxation, plan: Plan, target: float, seed: int) -> Split:
-    """Reads of some rows shared out, where whole choices leave a gap: the best of some roundings.
+    """Reads of some rows shared out, where whole choices leave a gap: the best of some roundings; of an infinite
+    objective where all of them break a capacity.
 
     The roundings keep to choices that cost least at the prices, as best responses do not: flows even out the loads.
 
@@ -179,7 +180,7 @@ def split_off(bins: Bins, relaxation: Relaxation, plan: Plan, target: float, see
         if keeps_capacity(passes, kinds):
             other = split(passes, whole(kinds), z, target, _ROUGH)
             best = min(best, other, key=lambda each: each.objective)
-    return split(passes, best, z, target, _FINE) if best.objective > target else best
+    return split(passes, best, z, target, _FINE) if target < best.objective < np.inf else best
 
 
 def respond(
@@ -196,22 +197,29 @@ def respond(
     """
     passes = bins.passes
     number = passes.rows.number
-    z, before = worth(passes, kinds) if kinds.any() else (bins.first_z(), np.inf)
+    # rows that have a choice may be those that nobody reads
+    read = np.any((kinds == HOT).any(axis=1) & (rates_of(passes.rows) > 0))
+    z, before = worth(passes, kinds) if read else (bins.first_z(), np.inf)
     for _ in range(_SWEEPS):
         order = random.permutation(number if which is None else which)
-        _exchange(bins, kinds, z, before, order[:, None])
+        gain = _exchange(bins, kinds, z, before, order[:, None])
         z, objective = worth(passes, kinds)
-        if not before - objective > tol * abs(objective):
+        # the objective rises as chunks leave nodes that have too many
+        done = gain == 0 or keeps_capacity(passes, kinds)
+        if done and not before - objective > tol * abs(objective):
             break
         before = objective
     return Plan(kinds, *worth(passes, kinds))
 
 
-def _exchange(bins: Bins, kinds: np.ndarray, z: float, objective: float, tuples: np.ndarray) -> None:
-    service, rows = bins.passes.service, bins.passes.rows
-    loads, chunks, dollars = loads_of(bins.passes, kinds)
-    full = full_price(rows, objective if np.isfinite(objective) else z + dollars)
-    exchange(tuples, service, rows, rates_of(rows), kinds, np.ascontiguousarray(loads[:, 0]), chunks, z, full)
+def _exchange(bins: Bins, kinds: np.ndarray, z: float, objective: float, tuples: np.ndarray) -> float:
+    """Place rows anew, one tuple after the other; what that gains at this z, with charges beyond capacities, s."""
+    passes = bins.passes
+    service, rows = passes.service, passes.rows
+    loads, chunks, dollars = loads_of(passes, kinds)
+    full = passes.full_price(objective if np.isfinite(objective) else z + dollars)
+    own = np.ascontiguousarray(loads[:, 0])
+    return exchange(tuples, service, rows, rates_of(rows), kinds, own, chunks, z, full)
 
 
 def _traded(bins: Bins, plan: Plan, target: float, tol: float, random: np.random.Generator) -> Plan:
@@ -245,15 +253,16 @@ def _exchanged(bins: Bins, plan: Plan, target: float, random: np.random.Generato
         return plan
     kinds, z, objective = plan.kinds.copy(), plan.z, plan.objective
     trials = int(np.clip(_TRIALS // kinds.shape[1], *_TRIALS_A_ROUND))
-    before = objective
+    before, kept = objective, keeps_capacity(passes, kinds)
     for turn in range(_MOST_ROUNDS):
         if turn % 2 == 0:
-            if turn and before - objective < _WORTHWHILE * (before - target):
+            if turn and kept and before - objective < _WORTHWHILE * (before - target):
                 break
             before = objective
         _exchange(bins, kinds, z, objective, random.integers(0, number, (trials, _TOGETHER)))
         z, objective = worth(passes, kinds)
-        if objective <= target:
+        kept = keeps_capacity(passes, kinds)
+        if kept and objective <= target:
             break
     return Plan(kinds, z, objective)
 

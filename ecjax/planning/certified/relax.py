@@ -75,6 +75,7 @@ class Passes:
 
     def __init__(self, service: Service, rows: Rows, threads: int, gathered: Gathered | None = None) -> None:
         self.service, self.rows, self._penalty = service, rows, service.penalty
+        self._most = 0.0  # s, what the dollars of any plan are worth at most
         self._gathered = Gathered(rows) if gathered is None else gathered
         # the same parts for any number of threads: sums must not depend on it
         edges = list(range(0, rows.number, max(_ROWS_PER_TASK, -(-rows.number // _MOST_TASKS))))
@@ -95,8 +96,18 @@ class Passes:
     def with_theta(self, per_dollar: float) -> None:
         """Let a dollar of total cost be worth so many seconds, and no dollars worth an overload."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
-        penalty = max(self._penalty, _OVERLOAD * per_dollar * most_dollars(self.rows))
+        self._most = per_dollar * most_dollars(self.rows)
+        penalty = max(self._penalty, _OVERLOAD * self._most)
         self.service = self.service._replace(penalty=penalty)
+
+    def full_price(self, objective: float) -> float:
+        """Price of a chunk beyond a node's capacity, s: no node with room is so dear or so slow.
+
+        Args:
+            objective: s, of the plan whose chunks are to move. It may be next to nothing where a capacity is broken,
+                so that the dollars of any plan count, too, and what a load of 1 is charged.
+        """
+        return abs(objective) + self._most + self.service.penalty
 
     def cheapest(
         self, read, write, chunk, group: np.ndarray, groups: int
@@ -231,7 +242,7 @@ def mixtures(
     columns = Columns(loads, chunks, dollars, np.arange(groups), np.full(groups, -1))
     weight = np.ones(groups)
     point = slopes(service, loads.sum(0), z)
-    full = full_price(rows, point.value + dollars.sum() + abs(z))
+    full = passes.full_price(point.value + dollars.sum() + abs(z))
     current = Mixture(
         weight, loads.sum(0), point, np.zeros(len(chunks[0])), point.value, float(dollars.sum())
     )
@@ -293,18 +304,18 @@ def most_dollars(rows: Rows) -> float:
     if len(rows.surcharge):
         each = each + rows.surcharge.max(axis=1)
     dollars = float(np.maximum(rows.length, rows.hot) @ each)
-    return dollars + (float(rows.reading.max(axis=1).sum()) if len(rows.reading) else 0.0)
-
-
-def full_price(rows: Rows, objective: float) -> float:
-    """Price of a chunk beyond a node's capacity, s: above anything that moving one can gain."""
-    return abs(objective) / max(rows.chunks.min(), 1.0)
+    return dollars + (float(rows.hot @ rows.reading.max(axis=1)) if len(rows.reading) else 0.0)
 
 
 def loads_of(passes: Passes, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Loads (m, X), chunks (m,) and dollars in s of whole choices."""
     loads, chunks, dollars = passes.totals(kinds, np.zeros(len(kinds), np.int64), 1)
     return loads[0], chunks[0], float(dollars[0])
+
+
+def fits(rows: Rows, chunks: np.ndarray) -> bool:
+    """Whether no node holds more chunks (m,) than it can."""
+    return bool(np.all(chunks <= rows.capacity))
 
 
 def respond(
@@ -319,7 +330,8 @@ def respond(
 ) -> tuple[float, float]:
     """Best responses, sweep after sweep, until one gains relatively less than ``tol``; changes ``kinds``.
 
-    Only the rows ``which`` respond, where given.
+    Only the rows ``which`` respond, where given. Sweeps go on while a node holds more chunks than it can: the objective
+    rises as they move.
 
     Returns:
         z and the objective, s.
@@ -332,14 +344,15 @@ def respond(
     last = np.inf
     for _ in range(sweeps):
         loads, chunks, dollars = loads_of(passes, kinds)
-        if kinds.any():
+        reads = np.ascontiguousarray(loads[:, :sizes])
+        if reads.any():
             z = best_z(service, loads)
         value = slopes(service, loads, z).value + dollars + (0.0 if service.alone else z)
-        if not last - value > tol * abs(value) and kinds.any():
+        if not last - value > tol * abs(value) and kinds.any() and fits(rows, chunks):
             break
         last = value if kinds.any() else np.inf
-        work, reads = work_of(service, loads), np.ascontiguousarray(loads[:, :sizes])
-        full = full_price(rows, value)
+        work = work_of(service, loads)
+        full = passes.full_price(value)
         order = random.permutation(rows.number if which is None else which)
         if loops.respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, full) == 0:
             break

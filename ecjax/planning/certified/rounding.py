@@ -4,7 +4,7 @@ import numpy as np
 
 from ecjax.planning.certified import loops
 from ecjax.planning.certified.choice import HOT, NONE
-from ecjax.planning.certified.relax import Passes, Relaxed, loads_of, respond
+from ecjax.planning.certified.relax import Passes, Relaxed, fits, loads_of, respond
 from ecjax.planning.certified.waits import best_z, slopes
 
 _LEAST_WEIGHT = 1e-3
@@ -61,7 +61,7 @@ def round_off(
     )
     rounded, (z, objective) = result.copy(), worth(passes, result)
     better_z, better = respond(passes, result, z, relaxed.mixture.chunk_price, _SWEEPS, tol, seed)
-    if better < objective or not keeps_capacity(passes, rounded):
+    if rank(passes, result, better) < rank(passes, rounded, objective):
         return result, better_z, better
     return rounded, z, objective
 
@@ -76,7 +76,16 @@ def worth(passes: Passes, kinds: np.ndarray) -> tuple[float, float]:
 
 def keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
     """Whether no node holds more chunks than it can."""
-    return bool(np.all(loads_of(passes, kinds)[1] <= passes.rows.capacity))
+    rows = passes.rows
+    return not np.isfinite(rows.capacity).any() or fits(rows, loads_of(passes, kinds)[1])
+
+
+def rank(passes: Passes, kinds: np.ndarray, objective: float) -> tuple[bool, float]:
+    """What puts plans in order, the best first: whether they break a capacity, then their objective, s.
+
+    A plan that breaks one may cost less than any that keeps them.
+    """
+    return not keeps_capacity(passes, kinds), objective
 
 
 def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tuple[np.ndarray, np.ndarray]:

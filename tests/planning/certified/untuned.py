@@ -15,6 +15,7 @@ from ecjax.planning.certified.data import flatten
 from ecjax.planning.certified.relax import Passes
 
 BYTES = 1e6  # of a chunk
+_STEP = 1e-4  # of a node's room, for slopes
 
 
 def nodes_of(random: np.random.Generator, count: int, spread: float = 10.0) -> pd.DataFrame:
@@ -104,6 +105,83 @@ def check(case: problems.Case, problem, theta: float, plan) -> None:
     np.testing.assert_allclose(
         found.objective, expected.latency_shared_z_s + theta * cost / len(case.files), rtol=1e-8
     )
+
+
+def _load(case: problems.Case, reads: np.ndarray) -> np.ndarray:
+    """Loads of nodes with so many reads, (m,) 1/s, of chunks of one size."""
+    return reads * case.node("service_mean_s")
+
+
+def _delays(case: problems.Case, reads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the time from request to the last byte of a chunk, (m,)."""
+    first, second, third = (case.node(f"service_{name}") for name in ("mean_s", "second_s2", "third_s3"))
+    room = 1 - reads * first
+    wait = reads * second / (2 * room)
+    spread = second - first**2 + reads * third / (3 * room) + wait**2
+    return first + wait + case.node("connect_mean_s"), spread + case.node("connect_var_s2")
+
+
+def _latency(case: problems.Case, reads: np.ndarray) -> float:
+    """Latency with one z for all files, s; infinite where a node is overloaded."""
+    if _load(case, reads).max() >= 1:
+        return np.inf
+    return problems.least_bound(reads / case.file("rate_per_s").sum(), *_delays(case, reads))[0]
+
+
+def mixture_below(case: problems.Case, problem, theta: float, plan, steps: int) -> float:
+    """Objective of a mixture of plans that costs no more than a plan, s: none of them is below a lower bound on all.
+
+    By steps of Frank and Wolfe from the plan, which is of chunks of one size under limits of sites.
+    """
+    rate, weight = case.file("rate_per_s"), theta / len(case.files)
+    price = weight * case.node("cost_per_chunk_dollars")
+    reads, seconds = rate @ np.asarray(plan.probabilities), float(np.asarray(plan.stored).sum(axis=0) @ price)
+
+    def value(reads: np.ndarray, seconds: float) -> float:
+        return _latency(case, reads) + seconds
+
+    for _ in range(steps):
+        other_reads, other_seconds = _cheap_choices(case, problem, _slopes(case, reads), price)
+        blends = [
+            (reads + part * (other_reads - reads), seconds + part * (other_seconds - seconds))
+            for part in np.append(0.0, np.geomspace(1e-5, 1.0, 40))
+        ]
+        reads, seconds = min(blends, key=lambda blend: value(*blend))
+    return value(reads, seconds)
+
+
+def _slopes(case: problems.Case, reads: np.ndarray) -> np.ndarray:
+    """Derivatives of the latency by the reads of the nodes, (m,) s per 1/s, by differences at its best z."""
+    total = case.file("rate_per_s").sum()
+    z = problems.least_bound(reads / total, *_delays(case, reads))[1]
+
+    def parts(reads: np.ndarray) -> np.ndarray:
+        mean, variance = _delays(case, reads)
+        return reads / total * 0.5 * (mean - z + np.sqrt((mean - z) ** 2 + variance))
+
+    step = _STEP * (1 - _load(case, reads)) / case.node("service_mean_s")
+    return (parts(reads + step) - parts(reads - step)) / (2 * step)
+
+
+def _cheap_choices(case: problems.Case, problem, slopes: np.ndarray, price: np.ndarray):
+    """Reads (m,) and seconds for chunks where every file takes k cheap nodes, then those of its floor, site by site."""
+    m = len(price)
+    site = np.arange(m) if problem.per_site is None else np.asarray(problem.site)
+    per_site = 1 if problem.per_site is None else problem.per_site
+    reads, seconds, cheapest = np.zeros(m), 0.0, np.argsort(price, kind="stable").tolist()
+    for rate, k, extra in zip(case.file("rate_per_s"), case.k, case.file("min_extra_chunks"), strict=True):
+        nodes: list[int] = []
+        left = np.full(site.max() + 1, per_site)
+        for order, count in ((np.argsort(rate * slopes + price).tolist(), k), (cheapest, k + extra)):
+            for j in order:
+                if len(nodes) == count:
+                    break
+                if left[site[j]] > 0 and j not in nodes:
+                    left[site[j]] -= 1
+                    nodes.append(j)
+        reads[nodes[: int(k)]] += rate
+        seconds += float(price[nodes].sum())
+    return reads, seconds
 
 
 KINDS = (
