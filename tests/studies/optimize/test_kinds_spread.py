@@ -81,7 +81,7 @@ def fixed(folder, tables) -> dict:
 def test_a_few_long_reads_among_many_short_ones_overload_nodes(tmp_path):
     """0.07 reads of 15 s a second at either node: a load of 1.05. Decoded ones need one of the two as well."""
     with pytest.raises(UserError, match=r"node_id=n[45]\): load rho = 1\.05 at rate_scale=1"):
-        fixed(tmp_path, far_apart(tmp_path, 0.14))
+        fixed(tmp_path, far_apart(tmp_path, 0.14, small_rate_per_s=[125.0] * 8 + [0.14]))
 
 
 def test_a_few_long_reads_among_many_short_ones_are_decoded(tmp_path):
