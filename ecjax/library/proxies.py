@@ -94,7 +94,7 @@ def cache(
     k: Wholes = (6,),
     parity: int = 3,
     copies: Wholes = (0,),
-    items: Wholes = (1000,),
+    items: Wholes | None = None,
     zipf: Numbers = (1.0,),
     popularity: Sequence[Sequence[float]] | None = None,
     reads: int = 200000,

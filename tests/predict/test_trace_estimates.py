@@ -267,7 +267,8 @@ def test_a_log_of_one_read_and_an_empty_one():
     for place in (0, 3):
         assert found.interval(place)[1] == np.inf
     assert found.interval(0)[0] == pytest.approx(least, rel=0.1)
-    words = " ".join(remarks(found, 1, 2.0, ["a", "b", "c"]))
+    seen = seen_of(Logged(np.array([1.0]), np.zeros(1, int)))
+    words = " ".join(remarks(found, seen, ["a", "b", "c"]))
     assert "come in one tenth of their time" in words and "inf" not in words
     with pytest.raises(ValueError, match="no arrivals"):
         estimate(np.zeros(0), np.zeros(0, int), [[0, 1]], 1, 0.1, 2, 2.0)

@@ -112,9 +112,12 @@ def test_the_program_lowers_for_cuda(with_places, sites, per_site):
     """Without a device: what would run on one exports."""
     drawn = sample(14, 6, 10, sites, per_site)
     capacity = np.full(6, 1e4 if with_places else np.inf)
-    exported = jax.export.export(
+    lowered = jax.export.export(
         jax.jit(partial(program, per_site, with_places)),
         platforms=["cuda"],
         disabled_checks=[jax.export.DisabledSafetyCheck.custom_call("cusolver_potrf_ffi")],
-    )(*arguments(drawn, capacity))
+    )
+    # as users run JAX: sums over the chunks of a site mix ranks and types as NumPy does
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        exported = lowered(*arguments(drawn, capacity))
     assert exported.platforms == ("cuda",)
