@@ -89,7 +89,9 @@ def _source(path: str) -> tuple[bytes, list[str]]:
     imported = []
     for module, names, plain in _IMPORT.findall(content.decode()):
         place = _place(module or plain)
-        imported.append(place)
+        # that of the package names the jobs for users, which import everything: nothing depends on it
+        if place != os.path.join(_PACKAGE, "__init__.py"):
+            imported.append(place)
         if place.endswith("__init__.py"):
             words = (name.split("#")[0].split() for name in names.strip("()").replace("\n", ",").split(","))
             imported += [_place(f"{module}.{word[0]}") for word in words if word]

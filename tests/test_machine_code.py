@@ -224,6 +224,9 @@ def test_a_key_follows_imports_and_nothing_else(package, monkeypatch):
     assert second != first
     (package / "parts" / "__init__.py").write_text("# not imported by its modules\n")
     assert key() == second
+    # jobs are named at the top for users, and import everything
+    (package / "__init__.py").write_text("from ecjax import other\n")
+    assert key() == second
     source_cache._place.cache_clear()
     source_cache._source.cache_clear()
 
