@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from functools import lru_cache
 
 from rich.console import Console
 from rich.logging import RichHandler
@@ -87,6 +88,12 @@ def log_lines_of_libraries() -> Iterator[None]:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
+
+
+@lru_cache(maxsize=1024)
+def say_once(text: str) -> None:
+    """A log line that the points of a sweep have in common."""
+    log.info("%s", text)
 
 
 def log_handler(console: Console) -> logging.Handler:

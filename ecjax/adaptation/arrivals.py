@@ -83,7 +83,13 @@ def poisson(rates: Rates, count: int | None, seed: int) -> Requests:
 
 def mean_count(rates: Rates) -> float:
     """Expected number of requests until the rates end."""
-    return float(rates.rate.sum(axis=1) @ np.diff(np.append(rates.start_s, rates.end_s)))
+    return mean_count_until(rates, rates.end_s)
+
+
+def mean_count_until(rates: Rates, time_s: float) -> float:
+    """Expected number of requests until a time, at most ``end_s``."""
+    knots = np.minimum(np.append(rates.start_s, rates.end_s), time_s)
+    return float(rates.rate.sum(axis=1) @ np.diff(knots))
 
 
 def of_trace(arrival_s: np.ndarray, class_of: np.ndarray, scale: float) -> Requests:

@@ -35,45 +35,41 @@ class Logged(NamedTuple):
         return self._replace(times_s=self.times_s / factor, tick_s=self.tick_s / factor)
 
 
-def logged_estimate(
-    problem: planning.Problem,
-    laws: Laws,
-    probabilities: np.ndarray,
-    stored: np.ndarray,
-    logged: Logged,
-    groups: Groups | None = None,
-) -> TraceEstimate:
+class ServedPlan(NamedTuple):
+    """A plan and what serves its reads: R placement rows, m nodes."""
+
+    problem: planning.Problem  # scaled
+    laws: Laws  # of the nodes
+    probabilities: np.ndarray  # (R, m)
+    stored: np.ndarray  # (R, m) bool, chunks that writes load
+
+    def placed(self, writes: bool) -> tuple[Workload, Placed]:
+        """What the nodes bear and where files are read.
+
+        Args:
+            writes: whether those of the problem come at their constant rates, as background work.
+        """
+        load = workload_of(self.problem, self.laws, self.stored)
+        return load, placed_of(self.problem, load, self.probabilities, self.stored, writes)
+
+
+def logged_estimate(plan: ServedPlan, logged: Logged, groups: Groups | None = None) -> TraceEstimate:
     """Latencies of reads of a plan under the arrivals of a log, first come, first served.
 
     Args:
-        problem: scaled; rates of reads do not count.
-        laws: of the m nodes.
-        probabilities: (R, m) of the placement rows.
-        stored: (R, m) bool, chunks that writes load.
+        plan: whose rates of reads do not count.
         logged: requests of the problem's files, at least one read.
         groups: of files; None: all reads only.
     """
-    load = workload_of(problem, laws, stored)
-    placed = placed_of(problem, load, probabilities, stored, logged.write is None)
+    load, placed = plan.placed(writes=logged.write is None)
     if logged.write is not None:
         load = replace(load, common_writes=None)  # those of the log count, not steady ones
     return trace_estimate(_binned(logged, placed), placed, load, groups)
 
 
-def logged_queues(
-    problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray, logged: Logged
-) -> Queues:
-    """The queues of a plan under the arrivals of a log, where no latencies are asked for.
-
-    Args:
-        problem: scaled; rates of reads do not count.
-        laws: of the m nodes.
-        probabilities: (R, m) of the placement rows.
-        stored: (R, m) bool, chunks that writes load.
-        logged: requests of the problem's files, at least one read.
-    """
-    load = workload_of(problem, laws, stored)
-    placed = placed_of(problem, load, probabilities, stored, logged.write is None)
+def logged_queues(plan: ServedPlan, logged: Logged) -> Queues:
+    """The queues of ``logged_estimate`` alone, where no latencies are asked for."""
+    _, placed = plan.placed(writes=logged.write is None)
     return fluid_queues(_binned(logged, placed), placed)
 
 
@@ -102,51 +98,24 @@ def estimate_width(length_s: float, service_mean_s: float, tick_s: float = 0.0) 
 
 
 def varying_estimate(
-    problem: planning.Problem,
-    laws: Laws,
-    probabilities: np.ndarray,
-    stored: np.ndarray,
-    factors: Factors,
-    length_s: float,
-    groups: Groups | None = None,
+    plan: ServedPlan, factors: Factors, length_s: float, groups: Groups | None = None
 ) -> TraceEstimate:
-    """The same for Poisson reads at the problem's rates, multiplied by factors that vary with time.
+    """Latencies of Poisson reads at the problem's rates, multiplied by factors that vary with time.
 
     Args:
-        problem: scaled.
-        laws: of the m nodes.
-        probabilities: (R, m) of the placement rows.
-        stored: (R, m) bool, chunks that writes load.
+        plan: with the rates.
         factors: of the rates.
         length_s: of the time that counts.
         groups: of files; None: all reads only.
     """
-    load = workload_of(problem, laws, stored)
-    placed = placed_of(problem, load, probabilities, stored, writes=True)
-    return trace_estimate(_expected(problem, factors, length_s), placed, load, groups)
+    load, placed = plan.placed(writes=True)
+    return trace_estimate(_expected(plan.problem, factors, length_s), placed, load, groups)
 
 
-def varying_queues(
-    problem: planning.Problem,
-    laws: Laws,
-    probabilities: np.ndarray,
-    stored: np.ndarray,
-    factors: Factors,
-    length_s: float,
-) -> Queues:
-    """The queues of a plan under rates that vary, where no latencies are asked for.
-
-    Args:
-        problem: scaled.
-        laws: of the m nodes.
-        probabilities: (R, m) of the placement rows.
-        stored: (R, m) bool, chunks that writes load.
-        factors: of the rates.
-        length_s: of the time that counts.
-    """
-    load = workload_of(problem, laws, stored)
-    placed = placed_of(problem, load, probabilities, stored, writes=True)
-    return fluid_queues(_expected(problem, factors, length_s), placed)
+def varying_queues(plan: ServedPlan, factors: Factors, length_s: float) -> Queues:
+    """The queues of ``varying_estimate`` alone, where no latencies are asked for."""
+    _, placed = plan.placed(writes=True)
+    return fluid_queues(_expected(plan.problem, factors, length_s), placed)
 
 
 def _expected(problem: planning.Problem, factors: Factors, length_s: float) -> Arrivals:

@@ -1,13 +1,12 @@
 """Nodes without a log: a nodes table from a few numbers of the hardware, or from what fio measured of it."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.console import log
+from ecjax.console import log, say_once
 from ecjax.errors import UserError
 from ecjax.problem.node_options import (
     CHANNELS,
@@ -58,22 +57,27 @@ def described_nodes(description: Description) -> pa.Table:
     Args:
         description: as ``node_options.nodes`` checks it: ``count`` nodes in racks of ``per_rack`` (which are sites),
             ``channels`` requests served at once, prices of ``dollars_per_TB`` per 30 days; or ``fio``, or
-            ``histogram``, ``metric`` and ``chunk_bytes``, instead of ``count``, ``seek_ms`` and ``MBps``.
+            ``histogram``, ``metric`` and ``chunk_bytes``, instead of ``count``, ``seek_ms`` and ``MBps``; beside
+            ``fio`` of one job, ``count`` nodes are like it.
 
     Raises:
-        UserError: racks do not add up to the nodes, or a list has a number neither per node nor per rack.
+        UserError: racks do not add up to the nodes, a list has a number neither per node nor per rack, or ``count`` is
+            beside several jobs of fio.
     """
     measured = FIO in description or HISTOGRAM in description
+    columns: dict[str, Any] = {}
     if measured:
         table = _measured(description[FIO]) if FIO in description else _counted(description)
-        columns: dict[str, Any] = {name: table[name] for name in table.column_names}
-    else:
-        columns = {"node_id": [f"node{number + 1}" for number in range(description[COUNT])]}
+        if COUNT in description:
+            table = _alike(table, description)
+        columns |= {name: table[name] for name in table.column_names}
+    if COUNT in description:
+        columns["node_id"] = [f"node{number + 1}" for number in range(description[COUNT])]
     count = len(columns["node_id"])
     rack = _racks(description.get(PER_RACK), count)
     if rack is not None:
         columns["site"] = [f"rack{number + 1}" for number in rack]
-        if not measured:
+        if COUNT in description:
             within = np.arange(count) - np.searchsorted(rack, rack)
             columns["node_id"] = [
                 f"rack{number + 1}-{place + 1}" for number, place in zip(rack, within, strict=True)
@@ -89,12 +93,26 @@ def described_nodes(description: Description) -> pa.Table:
         columns["delta_s_per_byte"] = 1 / (_each(description, RATE, count, rack) * _BYTES_PER_MB)
         columns["psi_s"] = _each(description, SEEK, count, rack) / 1000
         columns["psi_s_per_byte"] = np.zeros(count)
-        _say_once(
+        say_once(
             f"nodes: {count} described{'' if rack is None else f' in {rack[-1] + 1} racks, which are sites'}; assumed: "
             f"a chunk takes positioning (exponential, mean seek_ms) and transfer (bytes / MBps), {at_once}, "
             "no network delay; dollars_per_TB per 30 days"
         )
     return pa.table(columns)
+
+
+def _alike(table: pa.Table, description: Description) -> pa.Table:
+    """As many nodes as are described, all like the only one that was measured.
+
+    Raises:
+        UserError: several were measured.
+    """
+    if len(table) > 1:
+        raise UserError(
+            f"nodes: found {COUNT}={description[COUNT]} beside fio of {len(table)} jobs; allowed: beside that of one, "
+            "which so many nodes are like"
+        )
+    return table.take([0] * description[COUNT])
 
 
 def _racks(per_rack: int | list[int] | None, count: int) -> np.ndarray | None:
@@ -132,7 +150,7 @@ def _measured(path: str) -> pa.Table:
     """What fio measured, and a log line of what it does not tell."""
     table = fio_nodes(location(path))
     sizes = sorted(set(table["reference_bytes"].to_pylist()))
-    _say_once(
+    say_once(
         f"nodes={path}: {len(table)} measured by fio with reads of {', '.join(f'{size:.0f}' for size in sizes)} bytes; "
         "assumed: moments of other sizes as size_scaling says, no network delay"
     )
@@ -146,7 +164,7 @@ def _counted(description: Description) -> pa.Table:
     table = histogram_nodes(location(path), metric, size, end)
     apart = pc.max(pc.divide(table["service_second_high_s2"], table["service_second_low_s2"])).as_py()
     mean = pc.min_max(table["service_mean_s"]).as_py()
-    _say_once(
+    say_once(
         f"nodes={path}: {len(table)} with means of {mean['min']:.3g} to {mean['max']:.3g} s, and the "
         f"{'largest' if end == HIGH else 'least'} moments of service that the "
         f"buckets of {metric} allow; second moments of the largest and the least are up to {apart:.3g} times apart "
@@ -160,9 +178,3 @@ def _counted(description: Description) -> pa.Table:
             metric,
         )
     return table
-
-
-@lru_cache(maxsize=1024)
-def _say_once(text: str) -> None:
-    """A log line that the points of a sweep have in common."""
-    log.info("%s", text)

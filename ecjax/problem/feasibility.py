@@ -16,7 +16,7 @@ _MOST_EDGES = 2 * 10**7  # of classes to nodes: seconds, and 4 GB
 _NAMED = 5  # nodes named in a message
 
 
-def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
+def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table, per_node: int = 1) -> None:
     """Whether every row can have its least code length within all constraints together.
 
     Exact for files without groups (a maximum flow from classes of rows with equal masks and lengths to the nodes);
@@ -29,6 +29,7 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
         problem: with its constraints (``constraints.constrained``).
         nodes: checked nodes table.
         files: checked files table.
+        per_node: chunks of a file that each of its nodes keeps; the problem counts them as one, messages do not.
 
     Raises:
         UserError: the constraint and the first file or node that fails.
@@ -60,11 +61,12 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table) -> None:
             file = first_file(short)
             most = room[0 if mask is None else file if row is None else row[file]]
             raise UserError(
-                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site} leaves room for {most} chunks at the "
-                f"sites of its nodes; at least {least(file)} are needed, max(k + min_extra_chunks, d)"
+                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site * per_node} leaves room for "
+                f"{most * per_node} chunks at the sites of its nodes; at least {least(file) * per_node} are needed, "
+                "max(k + min_extra_chunks, d)"
             )
     if problem.capacity is not None:
-        _check_capacity(problem, floor, mask, nodes, files, first_file)
+        _check_capacity(problem, floor, mask, nodes, files, first_file, per_node)
 
 
 def _room_at_sites(mask: np.ndarray, problem: Problem) -> np.ndarray:
@@ -77,13 +79,16 @@ def _room_at_sites(mask: np.ndarray, problem: Problem) -> np.ndarray:
     return room
 
 
-def _check_capacity(problem: Problem, floor, mask, nodes: pa.Table, files: pa.Table, first_file) -> None:
+def _check_capacity(
+    problem: Problem, floor, mask, nodes: pa.Table, files: pa.Table, first_file, per_node: int
+) -> None:
     weight = np.asarray(problem.price_chunks).round().astype(np.int64)
     needed, held = int(floor @ weight), float(np.sum(np.asarray(problem.capacity)))
     capacity = np.minimum(np.asarray(problem.capacity), needed).astype(np.int64)
     if held < needed:
         raise UserError(
-            f"nodes: column capacity_chunks: found room for {held:.0f} chunks in all; the files need at least {needed}"
+            f"nodes: column capacity_chunks: found room for {held * per_node:.0f} chunks in all; the files need at "
+            f"least {needed * per_node}"
         )
     grouped = weight > 1
     if np.any(weight[grouped] > capacity.min()):
@@ -115,8 +120,9 @@ def _check_capacity(problem: Problem, floor, mask, nodes: pa.Table, files: pa.Ta
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     held = int(capacity[full].sum())
     raise UserError(
-        f"nodes: column capacity_chunks: {listed} have room for {held} chunks in all; at least {held + short} can "
-        f"only go there; first of their files: row {file} (file_id={files['file_id'][file].as_py()})"
+        f"nodes: column capacity_chunks: {listed} have room for {held * per_node} chunks in all; at least "
+        f"{(held + short) * per_node} can only go there; first of their files: row {file} "
+        f"(file_id={files['file_id'][file].as_py()})"
     )
 
 

@@ -24,7 +24,8 @@ Description = dict[str, Any]
 ALLOWED = (
     "a table, JSON output of fio, or {count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}, where lists "
     "hold a number per rack or node, channels: 4 is for nodes that serve 4 requests at once, and fio: FILE.json stands "
-    "for count, seek_ms and MBps, as do histogram: FILE, metric: NAME, chunk_bytes: 1048576, moments: high or low"
+    "for seek_ms and MBps (and for count, unless count nodes are like its only job), as do histogram: FILE, metric: "
+    "NAME, chunk_bytes: 1048576, moments: high or low (for count, too)"
 )
 
 
@@ -46,11 +47,15 @@ def nodes(value: Any) -> str | Description:
     for key in needed:
         if key not in value:
             raise Wrong(f"no {key} in {shown(value)}", f"{', '.join(needed)}, {PER_RACK} and {CHANNELS}")
-    measured = _LAWS if source == HISTOGRAM else (HISTOGRAM, *_OF_HISTOGRAM, *(_LAWS if source else ()))
+    if source == HISTOGRAM:
+        measured = _LAWS
+    else:
+        measured = (HISTOGRAM, *_OF_HISTOGRAM, *((SEEK, RATE) if source else ()))
     beside = [key for key in measured if key in value]
     if beside:
         raise Wrong(
-            f"{beside[0]} beside {source or COUNT}", f"{', '.join(needed)}, {PER_RACK}, {PRICE}, {CHANNELS}"
+            f"{beside[0]} beside {source or COUNT}",
+            f"{', '.join(needed)}{f', {COUNT}' * (source == FIO)}, {PER_RACK}, {PRICE}, {CHANNELS}",
         )
     description: Description = {}
     for key, each in value.items():

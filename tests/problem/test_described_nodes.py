@@ -8,9 +8,9 @@ import pytest
 import sample_histograms
 from numpy.testing import assert_allclose
 
+from ecjax.console import say_once
 from ecjax.errors import UserError
 from ecjax.options import checked
-from ecjax.problem import described_nodes
 from ecjax.problem.arrays import nodes_arrays
 from ecjax.problem.described_nodes import read_nodes
 from ecjax.studies.optimize.inputs import fingerprint_of, input_tables
@@ -92,7 +92,7 @@ def test_lists_are_per_rack_or_per_node():
         ({"per_rack": [4, 4]}, "nodes: found per_rack=[4, 4]; allowed: racks that add up to 12 nodes"),
         (
             {"fio": "a.json"},
-            "nodes: found count beside fio; allowed: fio, per_rack, dollars_per_TB, channels",
+            "nodes: found seek_ms beside fio; allowed: fio, count, per_rack, dollars_per_TB, channels",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_is_missing_is_named():
 
 
 def test_a_description_counts_as_the_table_that_it_makes(tmp_path, caplog):
-    described_nodes._say_once.cache_clear()
+    say_once.cache_clear()
     with caplog.at_level("INFO", "ecjax"):
         described = input_tables(checked(OptimizeOptions(nodes=TWELVE)))
         again = input_tables(checked(ReplayOptions(planning=OptimizeOptions(nodes=TWELVE))).planning)
@@ -116,6 +116,18 @@ def test_a_description_counts_as_the_table_that_it_makes(tmp_path, caplog):
     described[0].to_pandas().to_csv(tmp_path / "nodes.csv", index=False)
     read = input_tables(checked(OptimizeOptions(nodes=str(tmp_path / "nodes.csv"))))
     assert fingerprint_of(*described) == fingerprint_of(*again) == fingerprint_of(*read)
+
+
+def test_the_built_in_nodes_are_named_beside_files_of_the_user(caplog):
+    say_once.cache_clear()
+    options = checked(OptimizeOptions(files=str(TRACES / "files.parquet")))
+    with caplog.at_level("INFO", "ecjax"):
+        input_tables(options)
+        input_tables(options)
+    assert caplog.text.count("nodes: none are set; planned on the 12 of the built-in cluster") == 1
+    caplog.clear()
+    input_tables(checked(OptimizeOptions()))
+    assert "none are set" not in caplog.text
 
 
 def test_fio_tells_mean_deviation_and_skewness(tmp_path):
@@ -136,6 +148,18 @@ def test_without_percentiles_the_law_is_a_gamma(tmp_path):
     table = read_nodes(str(path)).to_pydict()
     mean, shape = latencies.mean(), (latencies.mean() / latencies.std()) ** 2
     assert_allclose(table["service_third_s3"][0], mean**3 * (1 + 1 / shape) * (1 + 2 / shape))
+
+
+def test_nodes_like_the_only_one_that_fio_measured(tmp_path):
+    path = fio_file(tmp_path / "disk.json", fio_job([0.004, 0.006, 0.005]))
+    table = columns({"fio": str(path), "count": 6, "per_rack": 2, "dollars_per_TB": [20, 10, 30]})
+    assert table["node_id"] == ["rack1-1", "rack1-2", "rack2-1", "rack2-2", "rack3-1", "rack3-2"]
+    assert_allclose(table["service_mean_s"], [0.005] * 6)
+    assert_allclose(table["cost_per_byte_dollars"], np.array([20, 20, 10, 10, 30, 30]) / 1e12)
+    assert columns({"fio": str(path), "count": 2})["node_id"] == ["node1", "node2"]
+    several = fio_file(tmp_path / "disks.json", fio_job([0.004]), fio_job([0.006], "sdb"))
+    with pytest.raises(UserError, match="found count=6 beside fio of 2 jobs; allowed: beside that of one"):
+        columns({"fio": str(several), "count": 6})
 
 
 def test_a_folder_of_fio_has_a_node_per_file_and_prices_beside_it(tmp_path):
@@ -220,7 +244,7 @@ def test_histograms_are_nodes_between_their_least_and_largest_moments():
 
 def test_the_line_of_histograms_says_their_means(caplog):
     """A metric in another unit shows there."""
-    described_nodes._say_once.cache_clear()
+    say_once.cache_clear()
     with caplog.at_level("INFO", "ecjax"):
         columns(HISTOGRAM)
     means = [sample_histograms.services(disk).mean() for disk in range(12)]

@@ -94,6 +94,20 @@ def test_too_few_allowed_nodes():
     )
 
 
+def test_chunks_that_a_node_keeps_together_are_counted_as_chunks():
+    problem, files = instance([4, 4, 3], per_site=1)
+    with pytest.raises(
+        UserError, match="max_chunks_per_site=2 leaves room for 4 chunks .* at least 8 are needed"
+    ):
+        check_feasible(problem, NODES, files, per_node=2)
+    problem, files = instance([4, 4], capacity=[1, 1, 2, 2])
+    with pytest.raises(UserError, match="found room for 12 chunks in all; the files need at least 16"):
+        check_feasible(problem, NODES, files, per_node=2)
+    problem, files = instance([3, 3, 3], capacity=[1, 1, 8, 8])
+    with pytest.raises(UserError, match="have room for 4 chunks in all; at least 6 can only go there"):
+        check_feasible(problem, NODES, files, per_node=2)
+
+
 def test_too_little_room_at_the_sites():
     expected = (
         "files: row 2 (file_id=f2): max_chunks_per_site=1 leaves room for 2 chunks at the sites of its nodes; at least "

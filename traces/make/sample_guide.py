@@ -113,7 +113,7 @@ def sources(descriptions: dict[str, str], logs: dict[str, str]) -> str:
     """
     parts = [
         "# How these files were made",
-        "All are generated, with fixed seeds, by one command in the repository's root:",
+        "All are generated, with fixed seeds. The tables by one command in the repository's root:",
         f"    {COMMAND}",
         "\n".join(f"- `{name}`: {text.strip().splitlines()[0]}" for name, text in descriptions.items()),
         "`requests_racks` was simulated on `nodes_racks` in the same way, at a mean load of 0.6, with reads alone.",
@@ -128,5 +128,7 @@ def sources(descriptions: dict[str, str], logs: dict[str, str]) -> str:
         "between 40 racks, with the shares of short, long, narrow and wide ones that are published of Facebook's trace "
         "(60, 16, 12 and 12 % of the coflows; 0.01, 0.11, 0.88 and 99 % of the bytes) and its load. No line of that "
         "trace is in it.",
+        "`histograms/` is by `python traces/make/sample_histograms.py`, `ceph/` is what `sample()` "
+        "of `traces/make/ceph_dumps.py` makes, a cluster that does not exist.",
     ]
     return "\n\n".join(parts) + "\n"

@@ -11,15 +11,17 @@ import pyarrow as pa
 from ecjax.adaptation import arrivals
 from ecjax.adaptation.arrivals import Rates, Requests
 from ecjax.adaptation.proxy import RequestClass
+from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.streams.arrivals import Factors
 from ecjax.studies.adapt.classes import Traced
 from ecjax.studies.adapt.options import AdaptOptions
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.place import Place
+from ecjax.tables.rates import end_of_rates, ends_early
 from ecjax.tables.read import read_input
 
-_MOST_REQUESTS = 10**8
+_LEAST_REQUESTS, _MOST_REQUESTS = 1, 10**8
 
 
 @dataclass(frozen=True)
@@ -116,15 +118,18 @@ def _of_steps(steps: list[tuple[float, float]], scales: list[float], classes: li
 
 def _of_rates(options: AdaptOptions, classes: list[RequestClass]) -> _Points:
     shares = np.array([each.share for each in classes])
-    factors = None
+    factors, end = None, 0.0
     names: dict[str, Any] = {"requests": options.requests}
     if options.rates is not None:
         table = read_input(options.rates, "rates")
         names["rates"] = fingerprint(table, "rates")
         factors = _factors(table, options.rates, [each.name for each in classes])
+        end = end_of_rates(table)
 
     def points(capacity: float) -> list[Point]:
         base = options.rate or [load * capacity for load in options.load]
+        if factors is not None and end > 0:
+            _say_end(options, arrivals.varying(1.0, shares, factors), end, base)
         return [
             Point(
                 "poisson",
@@ -145,6 +150,17 @@ def _of_rates(options: AdaptOptions, classes: list[RequestClass]) -> _Points:
         ]
 
     return points
+
+
+def _say_end(options: AdaptOptions, unit: Rates, end: float, base: list[float]) -> None:
+    """Warn where the slowest point has more requests than a table has intervals for; ``unit``: at one request per s."""
+    slowest = min(base) * min(options.rate_scale)
+    come = round(slowest * arrivals.mean_count_until(unit, end))
+    if come < options.requests:
+        least = f" at {slowest:.3g} requests/s" if len(base) * len(options.rate_scale) > 1 else ""
+        log.warning(
+            ends_early(str(options.rates), end, come, options.requests, "request", least, _LEAST_REQUESTS)
+        )
 
 
 def _factors(table: pa.Table, path: str, names: list[str]) -> Factors:

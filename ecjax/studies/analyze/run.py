@@ -138,6 +138,11 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
             nodes = with_background(nodes, statistics, WRITES in settings.background)
         warn_of_writes(statistics, WRITES in settings.background, notices)
         tables["nodes"] = described(nodes, settings.nodes, notices)
+    elif settings.nodes is not None:
+        notices.append(
+            "The nodes table is left aside: it adds to the service times of nodes, of which this log tells none; plan "
+            "with ecjax optimize nodes=TABLE files=OUT/files."
+        )
     if statistics.cells.quantity.size:
         tables["delays"], tables["delay_bins"] = delay_tables(statistics)
     tables |= arrival_tables(statistics, notices)

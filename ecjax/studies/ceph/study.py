@@ -23,7 +23,7 @@ from ecjax.studies.ceph.summary import show
 from ecjax.studies.ceph.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
-from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.studies.spine.study import Work, rows_only, run_study, unfinished
 from ecjax.tables.recommendation import Recommendation
 
 
@@ -37,7 +37,9 @@ def ceph_study(options: CephOptions, console: Console) -> int:
     """
     options = checked(options)
     if options.collect is not None:
-        return collect_dumps(options, console)
+        return 0 if rows_only() else collect_dumps(options, console)
+    if options.verify is not None and rows_only():
+        return 0
     if options.verify is not None:
         return apply_plan(options, console) if options.apply else verify_plan(options, console)
 
@@ -49,7 +51,8 @@ def ceph_study(options: CephOptions, console: Console) -> int:
         return recommend(runs, named, options.objective)
 
     code = run_study(TABLES, options, partial(_work, options), present, console)
-    return apply_plan(options, console) if options.apply and code == 0 else code
+    applies = options.apply and code == 0 and not rows_only()
+    return apply_plan(options, console) if applies else code
 
 
 def _work(options: CephOptions, engine: Engine) -> Work:

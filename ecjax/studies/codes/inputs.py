@@ -82,7 +82,8 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
     files = files.drop_columns([name for name in ("d", "group") if name in files.column_names])
     if len(files) > _MOST_FILES:
         raise UserError(
-            f"files: found {len(files)}; allowed: at most {_MOST_FILES}, a sample of them; ecjax optimize plans more"
+            f"files: found {len(files)}; allowed: at most {_MOST_FILES}, as a sample with rates as much higher as it "
+            "has fewer files; ecjax optimize plans more"
         )
     site = sites_of(options, nodes)
     parts = {"nodes": fingerprint(nodes, "nodes"), "files": fingerprint(files, "files")}

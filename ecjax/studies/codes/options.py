@@ -96,7 +96,9 @@ class CodesOptions(DurabilityOptions):
         "numbers; built-in if absent",
         Special(node_options.ALLOWED, node_options.nodes),
     )
-    files: str | None = option(None, "files table, whose k is left aside; built-in if absent")
+    files: str | None = option(
+        None, "files table of at most 20,000 rows, whose k is left aside; built-in if absent"
+    )
     classes: list[str] = option(
         [],
         "classes of files for which codes are chosen apart: hot_cold, size, service_class; one or several",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax import planning
-from ecjax.console import log
+from ecjax.console import log, say_once
 from ecjax.durability.codes import Code, code_of
 from ecjax.errors import UserError
 from ecjax.model import Files, Nodes
@@ -188,7 +188,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         per_node=per_node,
     )
     point = tables.what_if or tables.code
-    error = tables.error or _error_of(point, partial(check_feasible, problem, nodes, files))
+    error = tables.error or _error_of(point, partial(check_feasible, problem, nodes, files, per_node))
     if bounded(options) and tables.arrivals is not None:
         try:
             check_form(problem, *tables.arrivals.numbers)
@@ -204,7 +204,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         shares(options.weights, classes.names)
         deadlines(options.deadline_s, classes.names)
         fixed_lengths = with_lengths(problem, names, files)
-        error = error or _error_of(point, partial(check_feasible, fixed_lengths, nodes, files))
+        error = error or _error_of(point, partial(check_feasible, fixed_lengths, nodes, files, per_node))
     places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan", "trace")}
     return Case(
         problem=problem,
@@ -295,6 +295,10 @@ def input_tables(
     """The checked nodes and files tables, overrides applied: what a plan is computed from."""
     if options.nodes is None:
         nodes = read_input(builtin.nodes(options.cluster), "nodes")
+        if options.files is not None:
+            say_once(
+                f"nodes: none are set; planned on the {len(nodes)} of the built-in cluster (nodes= sets others)"
+            )
     else:
         nodes = read_nodes(options.nodes)
     least = options.min_extra_chunks

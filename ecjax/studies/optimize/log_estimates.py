@@ -6,7 +6,7 @@ import numpy as np
 
 from ecjax.planning import Solution
 from ecjax.predict.log_remarks import remarks, seen_of
-from ecjax.predict.logged import logged_estimate
+from ecjax.predict.logged import ServedPlan, logged_estimate
 from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.trace_columns import trace_columns
@@ -26,5 +26,6 @@ def log_estimates(options: OptimizeOptions, case: Case, lane: Lane, plan: Soluti
     problem = case.problem_of(lane)
     laws = laws_of(options, case, lane)
     logged = case.arrivals.logged.faster(lane.rate_scale)
-    estimate = logged_estimate(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored), logged)
+    served = ServedPlan(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored))
+    estimate = logged_estimate(served, logged)
     return trace_columns(estimate, remarks(estimate, seen_of(logged), case.names.nodes.to_pylist()))

@@ -89,7 +89,7 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     theta: list[float] | None = option(
         None,
-        "seconds of mean latency that a dollar of storage cost is worth; one or a list; default: "
+        "seconds of mean latency that a dollar of storage cost per file is worth (theta_per); one or a list; default: "
         "[100, 1000, 1500, 2000, 3000, 5000, 7000, 10000, 20000] with queue=fcfs (cluster.hardware=tahoe: 3 to 1000), "
         "otherwise 0",
         Listed(Number(least=0)),

@@ -21,9 +21,9 @@ from ecjax.studies.replay.plans import Plan, read_plans
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import Trace
+from ecjax.tables.rates import end_of_rates, ends_early
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import requests
-from ecjax.units import count_text, time_text
 from ecjax.validation.service import EMPIRICAL
 
 _WITH_SMALL_READS = ("probabilistic", DIRECT_OR_DEGRADED)
@@ -232,7 +232,7 @@ def _check_rates(options: ReplayOptions, table: pa.Table, cases: list[Case]) -> 
     slowest = {
         case.plan.run.input_id: case for case in sorted(cases, key=lambda case: -case.plan.run.rate_scale)
     }
-    end, come = _end_of_rates(table), list[int]()
+    end, come = end_of_rates(table), list[int]()
     for case in slowest.values():
         scale = min(options.rate_scale) * case.plan.run.rate_scale
         rate = np.asarray(case.plan.problem.files.rate) * scale
@@ -244,22 +244,7 @@ def _check_rates(options: ReplayOptions, table: pa.Table, cases: list[Case]) -> 
     if fewest >= options.requests:
         return
     least = f" at rate_scale={min(options.rate_scale):g}" if len(options.rate_scale) > 1 else ""
-    enough = f"; requests={fewest} ends with it" if fewest >= LEAST_REQUESTS else ""
-    log.warning(
-        f"rates={options.rates}: its last interval ends at {time_text(end)}, when {fewest:,} of "
-        f"{count_text(options.requests, 'read')} are expected to have come{least}; the others come at its factor"
-        f"{enough}"
-    )
-
-
-def _end_of_rates(table: pa.Table) -> float:
-    """When the intervals of a table of rates end, s, where it says how long they are; else 0: the last one goes on."""
-    if "duration_s" not in table.column_names:
-        return 0.0
-    duration = table["duration_s"]
-    if not (pa.types.is_floating(duration.type) or pa.types.is_integer(duration.type)):
-        return 0.0
-    return float(np.nanmax(table["start_s"].to_numpy() + duration.to_numpy(), initial=0.0))
+    log.warning(ends_early(str(options.rates), end, fewest, options.requests, "read", least, LEAST_REQUESTS))
 
 
 def _check_reads_go_on(options: ReplayOptions, rate: np.ndarray, factors: Factors) -> None:

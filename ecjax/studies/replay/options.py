@@ -181,7 +181,8 @@ class ReplayOptions(LogOptions):
         ["cdf", "latency", "utilisation"], "figures to draw", Listed(Words(*FIGURES), empty=True)
     )
     planning: OptimizeOptions = section(
-        _planning, "options of ecjax optimize, where plan is not set (nodes, files, method, theta, ...)"
+        _planning,
+        "options of ecjax optimize, where plan is not set (nodes, files, method, ...); theta is 10 unless it is set",
     )
 
     @property

@@ -9,7 +9,12 @@ TABLES = job_tables(
         INPUT_ID,
         Column("plan_run", STRING, "", "the optimize run that was replayed"),
         Column("method", STRING, "", "how it was planned; none: it was not"),
-        Column("theta", FLOAT, "s/$", "latency worth a dollar: objective = latency_shared_z_s + theta cost"),
+        Column(
+            "theta",
+            FLOAT,
+            "s/$",
+            "latency worth a dollar per file, or of all (theta_per of optimize)",
+        ),
         Column("cost_dollars_per_period", FLOAT, "$/period", "storage cost of the plan, all files"),
         Column("importance", STRING, "", "JSON: what a second of each class counts (C_k), by service class"),
         Column("class_rate_scale", STRING, "", "JSON: what the rates of each class were multiplied by"),

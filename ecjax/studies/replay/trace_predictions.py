@@ -8,6 +8,7 @@ from ecjax.predict.latencies import Latencies
 from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import (
     Logged,
+    ServedPlan,
     logged_estimate,
     logged_queues,
     most_read,
@@ -45,7 +46,7 @@ def trace_predictions(
         return {}, {}
     if at.policy not in PREDICTABLE or at.queue.name != "fcfs":
         return {}, {}
-    plan = (at.problem, at.laws, at.probabilities, at.plan.stored)
+    plan = ServedPlan(at.problem, at.laws, at.probabilities, at.plan.stored)
     names = at.plan.names.nodes.to_pylist()
     rate, classes = np.asarray(at.problem.files.rate), at.plan.classes
     groups = Groups(classes.of_file, len(classes.names), most_read(rate))
@@ -53,16 +54,16 @@ def trace_predictions(
         logged = _logged(case.reads).faster(point.rate_scale)
         length = float(logged.times_s[-1])
         if not options.estimate:
-            return {}, remark_column(undrained(logged_queues(*plan, logged), length, names))
-        estimate = logged_estimate(*plan, logged, groups)
+            return {}, remark_column(undrained(logged_queues(plan, logged), length, names))
+        estimate = logged_estimate(plan, logged, groups)
         words = remarks(estimate, seen_of(logged), names)
     else:
         assert case.factors is not None
         length, ending = time_of_reads(rate, case.factors, options.requests), "the replay"
         if not options.estimate:
-            queues = varying_queues(*plan, case.factors, length)
+            queues = varying_queues(plan, case.factors, length)
             return {}, remark_column(undrained(queues, length, names, ending))
-        estimate = varying_estimate(*plan, case.factors, length, groups)
+        estimate = varying_estimate(plan, case.factors, length, groups)
         words = undrained(estimate.queues, length, names, ending)
     words += _left_out(groups, rate)
     return _latencies(estimate, groups, len(rate)), trace_columns(estimate, words)

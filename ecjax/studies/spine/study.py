@@ -112,6 +112,11 @@ def only_rows() -> Iterator[None]:
         _only_rows.reset(before)
 
 
+def rows_only() -> bool:
+    """Whether this is a call for rows that are there: nothing is printed, nothing is done."""
+    return _only_rows.get()
+
+
 def unfinished(batches: Iterable[Batch]) -> Callable[[set[str]], list[Batch]]:
     """``Work.batches`` of batches that are the same whatever is finished: those runs are left out."""
     listed = list(batches)
@@ -153,7 +158,7 @@ def computed(
         UserError: something the user gave is wrong; no run was written.
     """
     check_out(options.out, tables)
-    if _only_rows.get():
+    if rows_only():
         with open_engine(EngineOptions()) as engine:
             return runs_of(options.out, prepare(engine).run_ids)
     with ExitStack() as stack:
@@ -228,12 +233,12 @@ def run_study(
     with announced() as compilation:
         runs = computed(tables, options, prepare, accelerated)
         taken_remarks()
-        recommendation = None if _only_rows.get() else present(runs)
+        recommendation = None if rows_only() else present(runs)
         if recommendation is not None:
             recommendation = replace(recommendation, remarks=taken_remarks(), run_count=len(runs))
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
-        if not _only_rows.get():
+        if not rows_only():
             say_charts(options.out)
             say_seconds(compilation)
     outcomes = _outcomes.get()

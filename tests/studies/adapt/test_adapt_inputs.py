@@ -33,6 +33,32 @@ def test_loads_are_shares_of_the_capacity_of_one_task_per_request():
     np.testing.assert_allclose(found.arrival_s * 0.2, other.arrival_s * 0.9, rtol=1e-12)
 
 
+def test_the_end_of_a_table_of_rates_is_said(tmp_path, caplog):
+    """A table of 1400 s stands for 2200 s at the mean rate."""
+    path = str(tmp_path / "rates.parquet")
+    table = {"start_s": [0.0, 1000.0], "factor": [2.0, 0.5], "duration_s": [1000.0, 400.0]}
+
+    def said(table, **options):
+        pq.write_table(pa.table(table), path)
+        caplog.clear()
+        cases(rates=path, rate=10.0, **options)
+        return caplog.text
+
+    with caplog.at_level("WARNING", "ecjax"):
+        text = said(table, requests=30_000)
+        assert (
+            "its last interval ends at 23.3 min, when 22,000 of 30,000 requests are expected to have come"
+            in text
+        )
+        assert "the others come at its factor; requests=22000 ends with it" in text
+        assert said(table, requests=22_000) == ""
+        assert "when 11,000 of 22,000 requests are expected to have come at 5 requests/s" in said(
+            table, requests=22_000, rate_scale=[1.0, 0.5]
+        )
+        table.pop("duration_s")
+        assert said(table, requests=30_000) == ""
+
+
 def test_the_capacity_of_several_classes_is_that_of_their_mean_delay():
     near, far = cases(
         delays=str(TRACES / "delays.parquet"), classes=str(TRACES / "classes.parquet"), threads=4, load=0.5

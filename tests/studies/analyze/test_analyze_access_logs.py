@@ -1,6 +1,7 @@
 """An access log end to end: files, rejects, notices, and the guide of every source."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from ecjax.cli import main
 from ecjax.studies.spine.log_options import LogOptions
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.tables.importers.access_logs import PROFILES
+from ecjax.tables.importers.access_logs.profile import NODE
+from ecjax.tables.importers.trace import RATES
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
 
+TRACES = Path(__file__).parents[3] / "traces"
 DAY = sample_logs.hour(requests=150, objects=20)
 
 
@@ -59,6 +63,14 @@ def test_a_folder_of_logs_becomes_files_and_rejects(logs, tmp_path, capsys):
     }
 
 
+def test_nodes_beside_a_log_without_service_times_are_said_to_be_of_no_use(logs, tmp_path):
+    words = ["analyze", str(logs), "k=4", "figures=false", f"nodes={TRACES / 'nodes_racks.csv'}"]
+    assert main([*words, f"out={tmp_path / 'out'}", "--quiet"]) == 0
+    (row,) = read_results(tmp_path / "out", "traces").to_dict("records")
+    assert "The nodes table is left aside: it adds to the service times" in row["notices"]
+    assert not (tmp_path / "out" / "nodes").exists()
+
+
 def test_nobody_is_named_unless_asked(logs, tmp_path):
     out = tmp_path / "out"
     ecjax.analyze(str(logs), out=str(out), k=4, figures=False)
@@ -69,12 +81,18 @@ def test_nobody_is_named_unless_asked(logs, tmp_path):
     assert read_results(out, "files")["file_id"].dtype == np.int64
 
 
+def has_times(profile):
+    return NODE in profile.roles and profile.provides > {RATES}
+
+
 def test_every_source_has_a_guide(capsys):
     for name, profile in PROFILES.items():
         assert main(["analyze", "--guide", name]) == 0
         text = capsys.readouterr().out
         assert text.startswith(f"# {profile.title}\n") and text.count("\n    ecjax ") == 3
         assert ("Public data: " in text) == bool(profile.source)
+        # the only node of a log, or none, is nothing to plan on
+        assert ("/files nodes='{count: 12" in text) == (not has_times(profile))
     assert main(["guide", "logs"]) == 0
     text = capsys.readouterr().out
     assert all(name in text for name in PROFILES)

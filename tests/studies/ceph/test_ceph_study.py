@@ -26,6 +26,7 @@ from ecjax.studies.ceph.inputs import read_case
 from ecjax.studies.ceph.latencies import estimate, least_latency, read_probabilities, service_of
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.run import Settings, planned_of
+from ecjax.studies.spine.study import only_rows
 from ecjax.tables.results import read_results
 
 WITHIN = "within=0.12"
@@ -198,6 +199,20 @@ def test_apply_then_verify(place, cluster, capsys):
     assert main(["ceph", f"collect={place / 'gone'}", "wait_s=0"]) == 0
     assert main(["ceph", str(place / "gone"), f"verify={out}"]) == 1
     assert f"group {name}: it has no entry" in capsys.readouterr().out
+
+
+def test_rows_that_a_sweep_asks_for_apply_nothing(place, cluster, tmp_path):
+    """Hydra's sweepers take their objective from the rows of what was done."""
+    words = [str(place / "dumps"), WITHIN, f"out={tmp_path}", "figures=[]", "--quiet"]
+    assert main(["ceph", *words]) == 0
+    for more in (
+        [*words, "apply=true"],
+        [f"verify={place / 'out'}", "apply=true"],
+        [f"collect={tmp_path / 'new'}"],
+    ):
+        with only_rows():
+            assert main(["ceph", *more]) == 0
+    assert cluster.lines == [] and not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(("min_client", "said"), [("jewel", True), ("unknown", True), ("reef", False)])

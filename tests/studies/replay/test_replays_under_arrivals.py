@@ -222,7 +222,7 @@ def test_the_estimate_under_varying_rates_is_of_the_time_that_is_replayed(tmp_pa
     seen = []
 
     def estimated(*given):
-        seen.append(given[5])
+        seen.append(given[2])
         return varying_estimate(*given)
 
     with pytest.MonkeyPatch.context() as patch:

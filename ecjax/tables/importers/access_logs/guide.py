@@ -2,7 +2,7 @@
 
 from ecjax.errors import UserError, among
 from ecjax.tables.importers.access_logs import PROFILES
-from ecjax.tables.importers.access_logs.profile import Json, Profile, Text
+from ecjax.tables.importers.access_logs.profile import NODE, Json, Profile, Text
 from ecjax.tables.importers.trace import RATES
 
 _LOG = {
@@ -43,7 +43,8 @@ def source_guide(name: str) -> str:
         raise UserError(f"guide: found {name!r}{among(name, PROFILES)}")
     profile = PROFILES[name]
     extents = " extent_bytes=1048576" if profile.block else ""
-    times = profile.nodes and profile.provides > {RATES}  # which make a nodes table
+    # which make a nodes table, that of a single node being none to plan on
+    times = NODE in profile.roles and profile.provides > {RATES}
     nodes = "" if times else " nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'"
     inputs = f"results/{name}" if times else f"files=results/{name}/files{nodes}"
     lines = [
@@ -53,6 +54,7 @@ def source_guide(name: str) -> str:
         f"    ecjax analyze LOG{extents} k=4 out=results/{name}\n"
         f"    ecjax optimize {inputs} min_extra_chunks=2 theta=100,1000,10000 out=results/plan\n"
         f"    ecjax replay plan=results/plan trace=results/{name} out=results/check",
+        *((_NO_TIMES,) if times else ()),
         "LOG is a file or a folder of files, plain or compressed (gzip, zstd, bzip2), told by its first lines; or say "
         f"format={name}. k is the number of chunks that rebuild an object"
         + ("; the log tells it where all reads take as many." if profile.nodes else "."),
@@ -63,6 +65,10 @@ def source_guide(name: str) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+_NO_TIMES = (
+    "Where analyze says that service times are unavailable, plan with files=OUT/files and nodes of your own instead: "
+    "nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'."
+)
 _CARE = (
     "Who asked is never read. Names of objects are hashed under a salt that is made of the log and kept nowhere: two "
     "logs have no names in common. keep_ids=true leaves names as they are, to compare logs or to act on a plan. "
