@@ -73,14 +73,21 @@ class Planned:
 def _of_files(placements: pa.Table, files: pa.Table) -> pd.DataFrame:
     """Placements with a row for every file of a group; ids are words."""
     columns = ("file_id", "group", "node_id", "probability", "chunks")
-    rows = pd.DataFrame({name: placements[name].to_pylist() for name in columns})
+    rows = pd.DataFrame({name: _words(placements, name) for name in columns})
     in_group = placements["group"].is_valid().to_numpy()
     parts = [rows[~in_group]]
     if in_group.any():
-        members = pd.DataFrame({name: files[name].to_pylist() for name in ("file_id", "group")}).dropna()
+        members = pd.DataFrame({name: _words(files, name) for name in ("file_id", "group")}).dropna()
         parts.append(rows[in_group].drop(columns="file_id").merge(members, on="group"))
-    joined = pd.concat(parts, ignore_index=True).drop(columns="group")
-    return joined.assign(**{name: joined[name].map(str) for name in ("file_id", "node_id")})
+    return pd.concat(parts, ignore_index=True).drop(columns="group")
+
+
+def _words(table: pa.Table, name: str) -> list:
+    """Values of a column, ids and groups as words: pandas takes integers beside empty cells for floats."""
+    values = table[name].to_pylist()
+    if name in ("probability", "chunks"):
+        return values
+    return [None if value is None else str(value) for value in values]
 
 
 def log_of(path: str, form: str, planned: Planned) -> Log:

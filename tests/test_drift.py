@@ -40,7 +40,8 @@ def write_log(path, rates, span_s=1000.0, slower=None, seed=1):
         (np.sort(rng.uniform(0, span_s, rng.poisson(rate * span_s))), name) for name, rate in rates.items()
     ]
     arrival = np.concatenate([[0.0, span_s], *(times for times, _ in parts)])
-    file = np.array(["x", "x", *(name for times, name in parts for _ in times)])
+    first = next(iter(rates))
+    file = np.array([first, first, *(name for times, name in parts for _ in times)])
     order = np.argsort(arrival)
     columns = {
         "request_id": np.arange(len(order)),
@@ -166,17 +167,17 @@ def test_rates_by_class_count_once(capsys, tmp_path):
     assert result["worth_replanning"] is False
 
 
-@pytest.mark.parametrize("group", ["g", 7])
-def test_files_beside_those_in_groups_have_loads(capsys, tmp_path, group):
+@pytest.mark.parametrize(("ids", "group"), [("xyz", "g"), ("xyz", 7), ((1, 2, 2**60 + 1), "g")])
+def test_files_beside_those_in_groups_have_loads(capsys, tmp_path, ids, group):
     files = {
-        "file_id": ["x", "y", "z"],
+        "file_id": list(ids),
         "bytes": [1e6] * 3,
         "k": [1] * 3,
         "rate_per_s": [1.0, 1.0, 1.0],
         "group": [group, None, group],
     }
     plan = planned(tmp_path / "plan", files=files)
-    rates = {"x": 1.0, "y": 5.0, "z": 1.0}
+    rates = dict(zip(ids, [1.0, 5.0, 1.0], strict=True))
     result = answer(capsys, plan, write_log(tmp_path / "more.csv", rates, 5000.0))
     assert result["worth_replanning"] is True
     for row in loads_of(result).values():

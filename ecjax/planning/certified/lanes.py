@@ -174,7 +174,7 @@ def finished(
         spread = _RESCHEDULE(problem, even, jnp.asarray(other), toll=toll).point
         worth = EVALUATE(problem, spread, jnp.asarray(other), price)
         broken = _breaks(problem, other)
-        if (broken, float(worth.objective)) < (breaks, float(evaluation.objective)):
+        if np.isfinite(worth.objective) and (broken, worth.objective) < (breaks, evaluation.objective):
             probabilities, stored, evaluation, breaks = spread, other, worth, broken
     solution = Solution(
         probabilities=probabilities,

@@ -83,9 +83,9 @@ def keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
 def rank(passes: Passes, kinds: np.ndarray, objective: float) -> tuple[bool, float]:
     """What puts plans in order, the best first: whether they break a capacity, then their objective, s.
 
-    A plan that breaks one may cost less than any that keeps them.
+    A plan that breaks one may cost less than any that keeps them; one that overloads a node is no better.
     """
-    return not keeps_capacity(passes, kinds), objective
+    return not np.isfinite(objective) or not keeps_capacity(passes, kinds), objective
 
 
 def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tuple[np.ndarray, np.ndarray]:

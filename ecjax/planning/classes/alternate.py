@@ -286,8 +286,8 @@ class Alternation:
         return self.value(self.together(self.limits))
 
     def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
-        """Keep a step."""
-        told = None if self.searching else value
+        """Keep a step; a start that overloads a node has no objective."""
+        told = None if self.searching or not np.isfinite(value) else value
         step = Step(iteration, name, number, told, np.asarray(self.state.latency), gap)
         self.steps.append(step)
         if self.advance is not None:

@@ -18,7 +18,10 @@ from ecjax.programs import program
 from ecjax.queueing.bounds import latency_bound, shared_z
 from ecjax.queueing.mg1 import Delay, waiting
 
-_PART = 1 << 14  # files that a thread places at a time, at least
+_PART = 1 << 14  # files that a thread places at a time, at least;
+_MOST_PARTS = (
+    32  # of a piece, however many threads there are: sums of other parts would differ in their last digits
+)
 _MOST_TABLE_BYTES = 1 << 28
 _SETS = 1 << 12  # sets of nodes whose latency is computed at a time
 _BOUND = program(latency_bound)
@@ -213,7 +216,7 @@ class Placing:
         rate = self._lane.rate_scale * piece.rate
         busy = self._busiest.of(step)
 
-        size = max(_PART, -(-number // self._threads))
+        size = max(_PART, -(-number // _MOST_PARTS))
         table = self._table
 
         def part(first: int) -> tuple[Totals, _Table | None]:

@@ -72,12 +72,12 @@ def plan_trace(
     whole, placed = (kinds == HOT).astype(float), kinds != NONE
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
     even, blind = even_spread(waits), _blind(waits, relaxed)
-    wait = mean_wait_of(waits, spread.probabilities, spread.placed.astype(float))
+    stored = spread.placed.astype(float)
     return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
         objective=spread.point.objective,
-        wait=wait,
+        wait=mean_wait_of(waits, spread.probabilities, stored),
         bound=spread.bound,
         whole_wait=wait_of(waits, whole, placed.astype(float)),
         blind_wait=blind[0],
@@ -85,7 +85,7 @@ def plan_trace(
         spread_wait=min(
             wait_of(waits, even, stored_with(waits, even)),
             wait_of(waits, relaxed.probabilities, relaxed.stored),
-            wait,
+            wait_of(waits, spread.probabilities, stored),
         ),
         steady_wait=_steady_wait(waits, relaxed),
         iterations=relaxed.iterations + spread.rounds,

@@ -99,9 +99,13 @@ def history(run_id: str, plan: ClassPlan, classes: Classes) -> pa.Table:
                 pa.string(),
             ),
             "objective": pa.array([step.objective for step in steps], pa.float64()),
-            "class_latency_s": [
-                json.dumps(dict(zip(classes.names, step.latency.tolist(), strict=True))) for step in steps
-            ],
+            "class_latency_s": [_by_class(classes, step.latency) for step in steps],
             "gap": pa.array([step.gap for step in steps], pa.float64()),
         }
     )
+
+
+def _by_class(classes: Classes, latency: np.ndarray) -> str:
+    """Latencies of the classes as JSON, which has no infinite numbers."""
+    values = [value if np.isfinite(value) else None for value in latency.tolist()]
+    return json.dumps(dict(zip(classes.names, values, strict=True)))

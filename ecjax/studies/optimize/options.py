@@ -163,8 +163,8 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     )
     stream: bool = option(
         False,
-        "read the files in pieces, once and twice for each plan, and keep two bit masks for each: 10^8 files of one "
-        "chunk size",
+        "read the files in pieces, once for each k and d and twice for each plan, and keep two bit masks of a file: "
+        "10^8 files of one chunk size",
         identifies=streamed,
     )
     theta_per: str = option(

@@ -33,14 +33,14 @@ def pieces_of(problem):
         yield Piece(k[part], k[part], length[part], rate[part])
 
 
-def streamed(problem, sites=None, lane=PLAIN, again=False):
+def streamed(problem, sites=None, lane=PLAIN, again=False, threads=2):
     tally = Tally()
     for piece in pieces_of(problem):
         tally.add(piece)
     counts = tally.counts()
     by_step = problem_of(counts, problem.nodes, float(problem.files.chunk_bytes[0]), sites)
-    answer = relaxed(counts, by_step, lane, Settings(), 2)
-    choices = Placing(counts, answer, lane, sites, 2)
+    answer = relaxed(counts, by_step, lane, Settings(), threads)
+    choices = Placing(counts, answer, lane, sites, threads)
     masks = list(choices.place(pieces_of(problem)))
     if again:
         choices.place_again(answer.lower_bound)
@@ -102,6 +102,20 @@ def test_choices_looked_up_are_those_made_file_by_file(per_site, monkeypatch):
     np.testing.assert_array_equal(stored, stored_each)
     for name in ("objective", "latency", "latency_shared_z", "cost", "load", "node_cost", "bytes_stored"):
         np.testing.assert_allclose(getattr(figures, name), getattr(expected, name), rtol=1e-11)
+
+
+@pytest.mark.parametrize("table_bytes", [0, placing._MOST_TABLE_BYTES], ids=["each", "looked up"])
+def test_plans_are_the_same_on_any_number_of_cores(table_bytes, monkeypatch):
+    """To the last digit: which files are placed once more is decided by the sums."""
+    monkeypatch.setattr(busiest, "_MOST", 12 * 1000)
+    monkeypatch.setattr(placing, "_MOST_TABLE_BYTES", table_bytes)
+    monkeypatch.setattr(placing, "_PART", 100)
+    problem = untuned(9, 60_000, 0.7).problem()
+    *_, figures, read, stored = streamed(problem, again=True, threads=1)
+    *_, others, read_by_three, stored_by_three = streamed(problem, again=True, threads=3)
+    np.testing.assert_array_equal(read, read_by_three)
+    np.testing.assert_array_equal(stored, stored_by_three)
+    np.testing.assert_array_equal(figures.load, others.load)
 
 
 def test_the_bound_is_that_of_the_whole_table():

@@ -9,6 +9,7 @@ import pytest
 from planning.classes.plain_classes import delays, plain_classes
 from problems import FILES, Case, least_bound
 
+import ecjax
 from ecjax import cli
 from ecjax.status import Status
 from ecjax.tables.results import read_results
@@ -135,6 +136,46 @@ MISTAKES = {
         ["deadline_by=estimate: found max_chunks_per_node=2", "allowed with it: 1"],
     ),
 }
+
+
+def test_a_start_that_overloads_a_node_has_no_objective(tmp_path):
+    """Two of the files may be anywhere: a quarter of the seeds puts them so that one node has more than it can do."""
+    nodes = pd.DataFrame(
+        {
+            "node_id": ["a", "b"],
+            "service_mean_s": 1.0,
+            "service_second_s2": 2.0,
+            "service_third_s3": 6.0,
+            "reference_bytes": 1e6,
+            "cost_per_chunk_dollars": [1.0, 2.0],
+        }
+    )
+    files = pd.DataFrame(
+        {
+            "file_id": range(4),
+            "bytes": 1e6,
+            "k": 1,
+            "rate_per_s": [0.62, 0.5, 0.35, 0.4],
+            "service_class": [1, 1, 2, 2],
+            "forbidden_nodes": [["b"], ["a"], [], []],
+        }
+    )
+    given = {
+        "nodes": nodes,
+        "files": files,
+        "queue": "priority",
+        "deadline_s": [1000.0, 1000.0],
+        "start": "uniform",
+    }
+    told = []
+    for seed in range(12):
+        result = ecjax.optimize(**given, min_extra_chunks=0, seed=seed)
+        assert result.runs["status"].tolist() == [Status.OK]
+        first = result.history.iloc[0]
+        told.append(not np.isnan(first["objective"]))
+        for step in result.history["class_latency_s"]:
+            assert "Infinity" not in step and "NaN" not in step
+    assert any(told) and not all(told)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -314,5 +314,7 @@ def test_the_end_of_a_table_of_rates_is_said(tmp_path, caplog):
         assert f"requests={round(come / 2)} ends" in said(requests=come, rate_scale=[0.5, 1.0])
         # too few for a replay; and a table that does not say how long its last factor holds
         assert "requests=" not in said(requests=2000, rate_scale=[0.01])
+        pq.write_table(pa.table(table | {"duration_s": [1000.0, np.inf]}), path)
+        assert said(requests=2000) == ""
         pq.write_table(pa.table(table).drop_columns(["duration_s"]), path)
         assert said(requests=2000) == ""
