@@ -130,10 +130,13 @@ def pytest_xdist_make_scheduler(config, log):
 # the longest first; the engine, which mostly waits, when the README's commands have compiled what it runs
 FIRST = ("test_readme.py", "planning/certified", "planning", "studies/optimize", "simulation", "engine")
 FIRST += ("planning/classes", "queueing", "studies/replay", "studies/bench", "adaptation")
+SLOW_FIRST = ("predict", "planning/certified", "attack", "queueing", "test_readme.py", "engine", "ceph")
+SLOW_FIRST += ("studies/bench", "studies/reproduce", "tables", "studies/optimize", "planning/classes", "test_cli.py")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     folders = [folder_of(item.path.relative_to(HERE.parent)) for item in items]
-    rank = {folder: FIRST.index(folder) if folder in FIRST else len(FIRST) for folder in folders}
+    first = SLOW_FIRST if config.option.markexpr == "slow" else FIRST
+    rank = {folder: first.index(folder) if folder in first else len(first) for folder in folders}
     order = sorted(range(len(items)), key=lambda place: (rank[folders[place]], folders[place]))
     items[:] = [items[place] for place in order]

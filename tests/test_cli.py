@@ -299,6 +299,8 @@ def test_every_experiment_runs_small(capsys, tmp_path, name):
         "theta=[2,200]",
         f"out={tmp_path / 'out'}",
     ]
+    # plans of groups at twelve points take a minute
+    small += ["rate_scale=[0.8,1.0]"] if name == "jlcm_fig12" else []
     code, out, err = run(capsys, "optimize", f"experiment={name}", *small)
     assert code == 0, err
     drawn = list((tmp_path / "out" / "figures").glob("*.png"))
