@@ -9,6 +9,7 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.rados.crush import breaking
 from ecjax.rados.files import Dumps
+from ecjax.rados.raw import with_items
 from ecjax.rados.records import Cluster, Entries
 from ecjax.units import count_text
 
@@ -53,7 +54,12 @@ def note_stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[st
         for name, items in entries.items.items()
         if name in sets and any(b not in sets[name] for _, b in items)
     ]
-    stale += [name for name, upmap in entries.upmap.items() if name in sets and upmap != sets[name]]
+    stale += [
+        name
+        for name, upmap in entries.upmap.items()
+        if name in sets and with_items(upmap, entries.items.get(name, ())) != sets[name]
+    ]
+    stale = list(dict.fromkeys(stale))
     if not stale:
         return []
     return [

@@ -4,7 +4,8 @@ import gzip
 import json
 import lzma
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -15,9 +16,17 @@ from ecjax.errors import UserError
 _OSD = re.compile(r"osd\.(\d+)")
 _INFINITE = re.compile(rb":\s*(-?inf|-?nan)(?=[,}\]\s])")  # Reef prints infinity as no JSON has it
 _STATE_VERSION = 1
-_READ = 1 << 20
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
-_SUFFIXES = (".json", ".json.gz", ".json.xz", ".xz", ".gz", ".txt", "")
+_SUFFIXES = (".json", ".xz", ".gz", ".txt")
+_HEAD = 4096  # bytes within which a dump begins, of a file that may be anything
+# kinds of which one dump counts, and what prints it
+_SINGLE = {
+    "osd": "ceph osd dump",
+    "crush": "ceph osd crush dump",
+    "tree": "ceph osd df tree",
+    "pools": "ceph osd pool ls detail",
+    "raw": "osdmaptool --test-map-pgs-dump-all",
+}
 
 # what to run for a folder of dumps, the map last: epochs go on, and groups must not report a later one than it has
 COMMANDS = {
@@ -43,7 +52,7 @@ class Dumps(NamedTuple):
     raw: Mapping[str, tuple[int, ...]]  # CRUSH's own set by group (osdmaptool --test-map-pgs-dump-all)
     operations: Mapping[int, Mapping[str, Any]]  # dump_historic_ops by OSD
     counters: Mapping[int, list[Mapping[str, Any]]]  # perf dumps by OSD, in the order of file names
-    unknown: tuple[str, ...]  # files that are none of these
+    notes: tuple[str, ...]  # on files that are none of these, and on which of several counts, a line each
 
 
 @contextmanager
@@ -73,18 +82,18 @@ def read_dumps(folder: str | Path) -> Dumps:
     path = Path(folder)
     if not path.exists():
         raise UserError(f"dumps: found {folder}, which is not there; allowed: a folder of ceph ... -f json")
-    files = [path] if path.is_file() else sorted(each for each in path.iterdir() if _may_be_dump(each))
-    found: dict[str, list[Any]] = {}
+    files = [path] if path.is_file() else sorted(each for each in path.iterdir() if _is_plain(each))
+    found: dict[str, list[tuple[str, Any]]] = {}
     operations, counters = dict[int, Any](), dict[int, list[Any]]()
-    unknown, digest = list[str](), sha256()
+    notes, digest = list[str](), sha256()
     for file in files:
-        content = _json(file, digest)
+        content = _json(file, digest, needed=file == path or file.name.endswith(_SUFFIXES))
         for kind, value in _kinds(content):
             osd = _OSD.search(file.name)
             if kind in ("operations", "counters") and osd is None:
                 kind = "unknown"
             if kind == "unknown":
-                unknown.append(file.name)
+                notes.append(f"{file.name}: not a dump that is known")
             elif kind == "operations" and osd is not None:
                 # of several histories of an OSD the longest says most
                 before = operations.get(int(osd[1]))
@@ -93,33 +102,62 @@ def read_dumps(folder: str | Path) -> Dumps:
             elif kind == "counters" and osd is not None:
                 counters.setdefault(int(osd[1]), []).append(value)
             else:
-                found.setdefault(kind, []).append(value)
+                found.setdefault(kind, []).append((file.name, value))
     with as_printed(str(path), "unknown"):
-        return _checked(path, digest.hexdigest(), found, operations, counters, tuple(unknown))
+        return _checked(path, digest.hexdigest(), found, operations, counters, notes)
 
 
-def _may_be_dump(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".") and path.name.endswith(_SUFFIXES[:-1])
-
-
-def _json(path: Path, digest: Any) -> Any:
-    """The content of a file, decompressed; its bytes go into the digest.
+def parsed(data: bytes) -> Any:
+    """JSON as ceph prints it: after other lines, and with infinity and nan, which are null here.
 
     Raises:
-        UserError: it cannot be read or is no JSON.
+        ValueError: it is none.
+    """
+    data = _INFINITE.sub(b":null", data)
+    begin = min((place for place in (data.find(b"{"), data.find(b"[")) if place >= 0), default=0)
+    return json.loads(data[begin:])
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(".")
+
+
+def _json(path: Path, digest: Any, needed: bool) -> Any:
+    """The content of a file, decompressed; its bytes go into the digest where they are JSON.
+
+    Args:
+        path: of the file.
+        digest: of all that was read.
+        needed: whether it must be JSON; else it may be anything, for which None stands.
+
+    Raises:
+        UserError: it cannot be read, or is no JSON and must be.
     """
     try:
+        if not needed and not _begins_as_dump(path):
+            return None
         data = path.read_bytes()
         if data.startswith(_GZIP):
             data = gzip.decompress(data)
         elif data.startswith(_XZ):
             data = lzma.decompress(data)
-        digest.update(data)
-        data = _INFINITE.sub(b":null", data)
-        begin = min((place for place in (data.find(b"{"), data.find(b"[")) if place >= 0), default=0)
-        return json.loads(data[begin:])
-    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
+        content = parsed(data)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        if not needed:
+            return None
         raise UserError(f"{path}: found {_short(error)}; allowed: JSON of ceph ... -f json") from error
+    digest.update(data)
+    return content
+
+
+def _begins_as_dump(path: Path) -> bool:
+    """Whether a file may be a dump by how it begins, so that no large file of another kind is read."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith((_GZIP, _XZ)):
+        with gzip.open(path) if head.startswith(_GZIP) else lzma.open(path) as unpacked:
+            head = unpacked.read(_HEAD)
+    return b"\0" not in head and (b"{" in head or b"[" in head)
 
 
 def _short(error: Exception) -> str:
@@ -176,21 +214,25 @@ def _state(content: dict[str, Any]) -> list[tuple[str, Any]]:
 def _checked(
     path: Path,
     digest: str,
-    found: dict[str, list[Any]],
+    found: dict[str, list[tuple[str, Any]]],
     operations: dict[int, Any],
     counters: dict[int, list[Any]],
-    unknown: tuple[str, ...],
+    notes: list[str],
 ) -> Dumps:
     for kind, what in (("osd", "osd dump"), ("groups", "pg dump")):
         if kind not in found:
             raise UserError(f"{path}: found no ceph {what} -f json; allowed: {', '.join(COMMANDS.values())}")
-    if len({str(each.get("fsid")) for each in found["osd"]}) > 1:
-        fsids = ", ".join(sorted({str(each.get("fsid")) for each in found["osd"]}))
-        raise UserError(f"{path}: found osd dumps of several clusters, {fsids}; allowed: of one")
-    # of several maps the newest one counts
-    newest = {kind: _newest(values) for kind, values in found.items()}
+    fsids = sorted({str(each.get("fsid")) for _, each in found["osd"]})
+    if len(fsids) > 1:
+        raise UserError(f"{path}: found osd dumps of several clusters, {', '.join(fsids)}; allowed: of one")
+    newest = dict[str, Any]()
+    for kind, printed_by in _SINGLE.items():
+        if kind in found:
+            name, newest[kind] = _newest(found[kind])
+            if len(found[kind]) > 1:
+                notes.append(f"{len(found[kind])} outputs of {printed_by}: that in {name} counts")
     raw = {name: tuple(int(osd) for osd in sets["raw"]) for name, sets in newest.get("raw", {}).items()}
-    groups = sorted(found["groups"], key=lambda each: str(each.get("stamp", "")))
+    groups = sorted((each for _, each in found["groups"]), key=lambda each: str(each.get("stamp", "")))
     return Dumps(
         str(path),
         digest,
@@ -202,9 +244,11 @@ def _checked(
         raw,
         operations,
         counters,
-        unknown,
+        tuple(notes),
     )
 
 
-def _newest(values: list[Any]) -> Any:
-    return max(values, key=lambda each: each.get("epoch", 0) if isinstance(each, dict) else 0)
+def _newest(named: Sequence[tuple[str, Any]]) -> tuple[str, Any]:
+    """Of several dumps, with their files: that of the latest epoch; where none has one, the last by name."""
+    # of equal ones max takes the first
+    return max(reversed(named), key=lambda each: each[1].get("epoch", 0) if isinstance(each[1], dict) else 0)

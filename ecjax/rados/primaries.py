@@ -28,9 +28,11 @@ def primary_load(cluster: Cluster, demand: "Demand", osd: np.ndarray) -> np.ndar
         demand: work of a read, and how much more a primary has.
         osd: (N,) places of the OSDs by position.
     """
-    first = osd[cluster.groups.first[:-1]]
-    there = first >= 0
-    return np.bincount(first[there], demand.primary * demand.work[there], len(cluster.osds))
+    # the first position that has an OSD
+    place = np.where(osd >= 0, np.arange(len(osd)), len(osd))
+    first = np.minimum.reduceat(place, cluster.groups.first[:-1])
+    there = first < len(osd)
+    return np.bincount(osd[first[there]], demand.primary * demand.work[there], len(cluster.osds))
 
 
 def with_primaries_spread(

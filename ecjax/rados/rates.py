@@ -1,6 +1,6 @@
 """Rates of groups, and bytes of a read, by difference of two pg dumps."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.rados.files import Dumps
 from ecjax.rados.pools import ERASURE
+from ecjax.rados.records import NO_OSD
 from ecjax.units import count_text
 
 LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
@@ -76,15 +77,20 @@ def measured_rates(
     return rate, size
 
 
-def other_reads(dumps: Dumps, planned: Iterable[int], osds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def other_reads(
+    dumps: Dumps, planned: Iterable[int], osds: np.ndarray, down: Collection[int] = ()
+) -> tuple[np.ndarray, np.ndarray]:
     """Shard reads/s, (m,), and their bytes/s, (m,), of pools that are not planned, by difference of the pg dumps.
 
-    Replicated groups are read at their primary, erasure-coded ones at positions 0..k-1 (all n with ``fast_read``).
+    Replicated groups are read at their primary, erasure-coded ones at the first k that are there (all of them with
+    ``fast_read``).
 
     Args:
         dumps: with two pg dumps.
         planned: ids of the pools that are planned.
         osds: (m,) ids, ascending.
+        down: ids of OSDs that are taken to be down: others of the group serve, or nobody, where it has fewer left than
+            min_size.
     """
     first, last = dumps.groups[0], dumps.groups[-1]
     seconds = (_time(last["stamp"]) - _time(first["stamp"])).total_seconds()
@@ -100,15 +106,30 @@ def other_reads(dumps: Dumps, planned: Iterable[int], osds: np.ndarray) -> tuple
         count, kilobytes = (
             max(_count(late, key) - _count(early, key), 0.0) for key in ("num_read", "num_read_kb")
         )
-        serving, k = group["acting"][:1], 1
+        k = 1
         if pool["type"] == ERASURE:
             k = int(dumps.osd["erasure_code_profiles"][pool["erasure_code_profile"]].get("k", pool["size"]))
-            serving = group["acting"] if pool.get("fast_read") else group["acting"][:k]
-        for osd in serving:
+        for osd in _serving(group["acting"], pool, k, down):
             if osd in place_of:
                 reads[place_of[osd]] += count / seconds
                 size[place_of[osd]] += 1024 * kilobytes / k / seconds
     return reads, size
+
+
+def _serving(acting: Sequence[int], pool: Mapping[str, Any], k: int, down: Collection[int]) -> list[int]:
+    """Ids of the OSDs of a group that take part in a client read.
+
+    Args:
+        acting: ids by position.
+        pool: its entry of the osd dump.
+        k: positions that are read.
+        down: ids of OSDs that are taken to be down.
+    """
+    held = [osd for osd in acting if osd != NO_OSD]
+    there = [osd for osd in held if osd not in down]
+    if len(there) < len(held) and len(there) < max(k, int(pool.get("min_size", k))):
+        return []
+    return there if pool["type"] == ERASURE and pool.get("fast_read") else there[:k]
 
 
 def _count(statistics: Mapping[str, Any], key: str) -> float:

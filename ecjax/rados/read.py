@@ -24,7 +24,8 @@ from ecjax.rados.rates import measured_rates, other_reads
 from ecjax.rados.raw import listed_raw_agrees, own_sets
 from ecjax.rados.records import NO_OSD, Cluster, Domains, Entries, Groups, Pool
 
-_CLEAN = {"active", "clean", "scrubbing", "deep", "snaptrim", "snaptrim_wait"}
+# repair: before Quincy every deep scrub has it where osd_scrub_auto_repair is on; what is damaged is inconsistent, too
+_CLEAN = {"active", "clean", "scrubbing", "deep", "repair", "snaptrim", "snaptrim_wait"}
 _MOST_WEIGHT = 1e6  # TiB
 EQUAL, MEASURED = "equal", "measured"
 
@@ -55,7 +56,7 @@ def read_cluster(dumps: Dumps, reading: Reading = _ALL) -> Cluster:
 
 
 def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
-    notes: list[str] = [f"{name}: not a dump that is known" for name in dumps.unknown]
+    notes = list(dumps.notes)
     pools = planned_pools(dumps, reading.pools, notes)
     osds = np.array(sorted(each["osd"] for each in dumps.osd["osds"]), np.int64)
     by_id = _by_id(dumps)

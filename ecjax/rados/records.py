@@ -16,7 +16,7 @@ class Pool(NamedTuple):
     name: str
     k: int  # positions 0..k-1 are read
     n: int  # positions of a group
-    min_size: int  # shards below which the pool does not serve
+    min_size: int  # a group with fewer shards up serves no client, reads neither
     rule: int  # id of its CRUSH rule
     fast_read: bool  # all n positions are read, the first k answers count
     group_count: int  # groups that it should have

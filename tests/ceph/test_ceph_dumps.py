@@ -13,7 +13,7 @@ from ceph_dumps import SECONDS, made, write
 from ecjax.errors import UserError
 from ecjax.rados.crush import UnknownStep, broken, rule_domains
 from ecjax.rados.files import COMMANDS, read_dumps
-from ecjax.rados.plan import demand_of, plan_of
+from ecjax.rados.plan import demand_of, plan_of, role_load
 from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
 from ecjax.rados.records import reads_per_osd
 from ecjax.rados.times import incomplete, service_times
@@ -64,6 +64,60 @@ def test_files_are_told_by_content(tmp_path):
     read = read_cluster(read_dumps(other))
     assert read.sets == plain.sets
     np.testing.assert_array_equal(read.groups.rate, plain.groups.rate)
+
+
+def test_files_may_have_any_names(tmp_path):
+    parts = made()
+    plain = cluster_of(tmp_path, parts)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "osd_dump").write_text(json.dumps(parts["osd"]))
+    (other / "pg.out").write_text("dumped all\n" + json.dumps(parts["groups"][0]))
+    (other / "pg.bak").write_bytes(gzip.compress(json.dumps(parts["groups"][1]).encode()))
+    (other / "crush").write_bytes(lzma.compress(json.dumps(parts["crush"]).encode()))
+    (other / "README.md").write_text("what {these} are")
+    (other / "osdmap").write_bytes(b"\0{}")
+    (other / ".osd_dump.swp").write_text("{")
+    dumps = read_dumps(other)
+    read = read_cluster(dumps)
+    assert read.sets == plain.sets and read.domains == plain.domains
+    np.testing.assert_array_equal(read.groups.rate, plain.groups.rate)
+    unknown = ["README.md: not a dump that is known", "osdmap: not a dump that is known"]
+    assert [note for note in read.notes if "not a dump" in note] == unknown
+    # what is no dump makes no other input
+    (other / "README.md").write_text("what they are")
+    assert read_dumps(other).sha256 == dumps.sha256
+
+
+def test_of_several_dumps_the_newest_counts(tmp_path):
+    parts = made()
+    folder = write(tmp_path / "dumps", parts)
+    assert not any("counts" in note for note in read_cluster(read_dumps(folder)).notes)
+    parts["osd"]["epoch"] = 51
+    parts["crush"]["devices"][3]["class"] = "ssd"
+    parts["tree"]["nodes"][3]["crush_weight"] = 2.0
+    # of the map the epoch counts, of the others the name
+    for name, content in (("a", parts["osd"]), ("crush2", parts["crush"]), ("tree2", parts["tree"])):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    cluster = read_cluster(read_dumps(folder))
+    assert (cluster.epoch, cluster.device_class[3], cluster.weight[3]) == (51, "ssd", 2.0)
+    for printed_by, name in (("osd dump", "a"), ("osd crush dump", "crush2"), ("osd df tree", "tree2")):
+        assert f"2 outputs of ceph {printed_by}: that in {name}.json counts" in cluster.notes
+
+
+@pytest.mark.parametrize(
+    ("state", "clean"),
+    [
+        ("active+clean+scrubbing+deep+repair", True),
+        ("active+clean+inconsistent", False),
+        ("active+clean+scrubbing+deep+inconsistent+repair", False),
+    ],
+)
+def test_groups_that_are_scrubbed_are_clean(tmp_path, state, clean):
+    parts = made()
+    parts["groups"][1]["pg_map"]["pg_stats"][3]["state"] = state
+    cluster = cluster_of(tmp_path, parts)
+    assert cluster.groups.movable.tolist() == [clean or place != 3 for place in range(16)]
 
 
 def test_a_state_file_of_another_balancer(tmp_path):
@@ -291,6 +345,41 @@ def test_a_degraded_group_reads_the_first_k_that_are_there(tmp_path):
     np.testing.assert_allclose(loads - held_loads, change, atol=1e-9)
 
 
+def without_first(parts, place):
+    """Leave the first position of a group of the later dump empty; its set as it was."""
+    group = parts["groups"][1]["pg_map"]["pg_stats"][place]
+    held = list(group["up"])
+    for osds in (group["up"], group["acting"]):
+        osds[0] = 2147483647
+    return held
+
+
+def test_the_first_osd_that_is_there_is_the_primary(tmp_path):
+    parts = made()
+    held = without_first(parts, 4)
+    cluster, whole = cluster_of(tmp_path, parts), cluster_of(tmp_path / "whole", made())
+    rate = cluster.groups.rate[4]
+    loads, held_loads = (
+        role_load(each, demand_of(each, np.ones(8), primary=0.5), {}) for each in (cluster, whole)
+    )
+    # the second is read as before, and leads; the third is read in place of the first, which led
+    change = np.zeros(8)
+    change[held[:3]] = [-1.5 * rate, 0.5 * rate, rate]
+    np.testing.assert_allclose(loads - held_loads, change, atol=1e-9)
+
+
+def test_a_degraded_group_of_another_pool_reads_the_first_that_are_there(tmp_path):
+    pools = ((2, 2, 8), (2, 1, 8))
+    parts = made(pools=pools)
+    held = without_first(parts, 8 + 3)
+    cluster = cluster_of(tmp_path, parts, pools=("e22",))
+    whole = cluster_of(tmp_path / "whole", made(pools=pools), pools=("e22",))
+    first, last = (dump["pg_map"]["pg_stats"][8 + 3]["stat_sum"]["num_read"] for dump in parts["groups"])
+    change = np.zeros(8)
+    change[[held[0], held[2]]] = np.array([-1, 1]) * (last - first) / SECONDS
+    np.testing.assert_allclose(cluster.background - whole.background, change, atol=1e-9)
+
+
 def test_lists_that_are_no_pools_are_a_note(tmp_path):
     parts = made()
     parts["pools"] = [5]
@@ -366,6 +455,21 @@ def test_what_is_doubtful_is_a_note_and_planned_around(tmp_path):
     assert "fast_read" in text and "1 group has upmap entries that are not" in text
     plan = plan_of(cluster, demand_of(cluster, np.ones(8)), 0.01)
     assert plan.sets and "1.3" not in plan.sets and all(name.startswith("1.") for name in plan.sets)
+
+
+def test_items_on_a_pg_upmap_are_judged_with_it(tmp_path):
+    parts = made()
+    held = parts["groups"][1]["pg_map"]["pg_stats"][5]["up"]
+    other = held[0] ^ 1  # the other OSD of the same host
+    upmap, up = [held[1], held[0], *held[2:]], [held[1], other, *held[2:]]
+    parts["osd"]["pg_upmap"] = [{"pgid": "1.5", "osds": upmap}]
+    parts["osd"]["pg_upmap_items"] = [{"pgid": "1.5", "mappings": [{"from": held[0], "to": other}]}]
+    for name, found, doubtful in (("both", up, False), ("one", upmap, True)):
+        group = parts["groups"][1]["pg_map"]["pg_stats"][5]
+        group["up"] = group["acting"] = found
+        text = "\n".join(cluster_of(tmp_path / name, parts).notes)
+        assert ("1 group has upmap entries that are not, or not wholly, in effect (1.5)" in text) == doubtful
+        assert ("upmap entries" in text) == doubtful
 
 
 def test_domains_of_rules():
