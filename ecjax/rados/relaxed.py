@@ -64,8 +64,11 @@ class Relaxed:
         """The least level, from a bound on, at which whole groups that are alike fit."""
         problem = self.problem
         most = float(problem.load(problem.data).max())
-        units = np.arange(0, int(np.ceil(most * problem.speed.max() / self.unit)) + 2)
-        levels = np.unique((problem.base[:, None] + units * self.unit) / problem.speed[:, None])
+        # an OSD has room for one group more at these levels; it reads no more of them than it has positions
+        count = np.bincount(problem.osd, minlength=len(problem.base)) + 1
+        osd = np.repeat(np.arange(len(count)), count)
+        units = np.arange(len(osd)) - np.repeat(np.cumsum(count) - count, count)
+        levels = np.unique((problem.base[osd] + units * self.unit) / problem.speed[osd])
         levels = levels[(levels >= least * (1 - 1e-7)) & (levels < most * (1 - 1e-9))]
         # the first of them nearly always does; at the last, what is in force now
         low, high, step = 0, len(levels), 1

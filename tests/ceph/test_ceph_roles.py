@@ -67,6 +67,13 @@ def test_few_groups_reach_the_least_load_of_whole_ones(seed):
     assert problem.load(plan.data).max() <= 1.01 * least
 
 
+def test_speeds_may_be_far_apart():
+    problem = tiny(2, equal=True)._replace(speed=np.where(np.arange(6) == 3, 1e12, 1.0))
+    least = min(load for load, _ in every_choice(problem, 4, 2))
+    plan = plan_roles(problem, 0.0)
+    assert plan.bound == pytest.approx(least) and problem.load(plan.data).max() == pytest.approx(least)
+
+
 def test_nothing_to_read_changes_nothing():
     problem = tiny(0)._replace(work=np.zeros(5))
     assert plan_roles(problem, 0.01).copies == 0
