@@ -1,6 +1,5 @@
 """A running cluster: dumps collected, batches applied one after another. The only module that runs commands."""
 
-import json
 import shlex
 import subprocess
 import time
@@ -10,10 +9,10 @@ from typing import NamedTuple
 
 from ecjax.errors import UserError
 from ecjax.rados.commands import preparing
-from ecjax.rados.files import COMMANDS, read_dumps
+from ecjax.rados.files import COMMANDS, parsed, read_dumps
 from ecjax.rados.read import EQUAL, Reading, read_cluster
-from ecjax.rados.records import Cluster
-from ecjax.rados.verify import Expected, Finding, findings, moved_on
+from ecjax.rados.records import Cluster, Entries
+from ecjax.rados.verify import Expected, Finding, findings, moved_on, same_entries
 
 _POLL_S = 2.0
 _TIMEOUT_S, _TRIES = 120, 3
@@ -29,9 +28,9 @@ _STOPPED = ("nobackfill", "norebalance", "norecover", "pause")
 class Applied(NamedTuple):
     """How far a plan was brought."""
 
-    batches: int  # that are in force, read back
+    batches: int  # that were made, and read back once each was done
     findings: tuple[Finding, ...]  # why it stopped; empty: it did not
-    line: str  # the same in words
+    line: str  # the same in words; empty: all batches are in force
 
 
 def collect_script(folder: str, seconds: float, command: str) -> str:
@@ -64,7 +63,7 @@ def _asked(command: str, words: Sequence[str]) -> str:
     """What a ceph command prints as JSON."""
     text = _run([*shlex.split(command), *words, "-f", "json"])
     try:
-        json.loads(text)
+        parsed(text.encode())
     except ValueError:
         raise UserError(
             f"ceph={command}: found no JSON of {' '.join(words)}; allowed: ceph's output"
@@ -116,7 +115,7 @@ def health_now(command: str) -> Health:
     Raises:
         UserError: the command fails, or what it prints has no status.
     """
-    said = json.loads(_asked(command, ["health"]))
+    said = parsed(_asked(command, ["health"]).encode())
     try:
         checks = {code: str(each["summary"]["message"]) for code, each in said.get("checks", {}).items()}
         return Health(said["status"] == "HEALTH_ERR", checks)
@@ -161,8 +160,10 @@ def apply_batches(
     """Apply batches one by one; stop where the cluster is not as it should be.
 
     Before anything is done, the planned groups must be as the plan found them and health no error. After each batch,
-    first the sets are awaited, then active+clean with up = acting on all groups; the next one begins only then, and
-    only while health says nothing that it did not say before and that moving data does not explain.
+    first the sets are awaited, then active+clean with up = acting on all groups; the next one begins only then, only
+    while health says nothing that it did not say before and that moving data does not explain, and only where nobody
+    else has changed groups of the plan: those of earlier batches are in their new sets, those of later ones are as
+    they were. After the last batch all of them are looked at once more.
 
     Args:
         look: reads the cluster.
@@ -186,6 +187,7 @@ def apply_batches(
         return Applied(0, (), unfit)
     for line in preparing(now.min_client) if batches else ():
         _run([*shlex.split(command), *shlex.split(line)[1:]])
+    entries, done = now.entries, dict[str, tuple[int, ...]]()
     for place, (commands, sets) in enumerate(batches):
         say(f"batch {place + 1} of {len(batches)}: {len(commands)} commands")
         for line in commands:
@@ -196,7 +198,29 @@ def apply_batches(
         if stopped is not None:
             wrong, why = stopped
             return Applied(place, tuple(wrong), f"batch {place + 1}: {why}")
+        done |= sets
+        if wrong := _changed_by_others(plan, done, entries, look()):
+            line = "groups of the plan are no longer as its batches left them, or as it found them: plan again"
+            return Applied(place + 1, tuple(wrong), line)
     return Applied(len(batches), (), "")
+
+
+def _changed_by_others(
+    plan: Expected, done: Mapping[str, tuple[int, ...]], entries: Entries, now: Cluster
+) -> list[Finding]:
+    """Groups that are no longer in the set that a batch gave them, or not as they were before their batch.
+
+    Args:
+        plan: all of it.
+        done: sets of the batches that were made.
+        entries: of the map before the first of them; commands of later ones are made for these.
+        now: read back.
+    """
+    left = {name: osds for name, osds in plan.before.items() if name not in done}
+    wrong = findings(plan._replace(after=done), now) + moved_on(plan._replace(before=left), now)
+    named, held = {each.group for each in wrong}, now.sets
+    others = [name for name in same_entries(entries, now.entries, left) if name not in named]
+    return wrong + [Finding(name, "its upmap entries are others than before", held[name]) for name in others]
 
 
 def _awaited(

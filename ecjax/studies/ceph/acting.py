@@ -86,7 +86,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
             lambda line: log.info("%s", line),
         )
     count = len(scripts.batches)
-    if applied.batches == count:
+    if not applied.line:
         every = "The only batch" if count == 1 else f"All {count} batches"
         line = f"{every} of plan {scripts.run_id} {'is' if count == 1 else 'are'} in force, read back."
         return _ended(console, line, (), 0)
