@@ -59,7 +59,7 @@ def made(
             "pool_name": f"e{k}{m}" if pool == 1 else f"e{k}{m}-{pool}",
             "type": 3,
             "size": k + m,
-            "min_size": k + 1,
+            "min_size": k + min(1, m - 1),  # as Ceph gives it to a new pool
             "crush_rule": 1,
             "pg_num": groups,
             "flags_names": "hashpspool",

@@ -6,6 +6,7 @@ import numpy as np
 
 from ecjax.predict.plan_estimates import Kinds, PlanEstimate, kinds_estimate
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.rados.files import as_printed
 from ecjax.rados.records import Cluster, is_read
 from ecjax.rados.times import Times, service_times
 from ecjax.studies.ceph.inputs import Case
@@ -54,7 +55,8 @@ def _known(case: Case, options: CephOptions) -> Service | None:
     speed = case.demand.speed
     if options.service_s is not None:
         return _named(options.service_s / speed, options.service_cv, "service_s", ())
-    times = service_times(case.dumps.operations, case.dumps.counters)
+    with as_printed(case.dumps.source, case.cluster.release):
+        times = service_times(case.dumps.operations, case.dumps.counters)
     if times.samples:
         return _sampled(case.cluster, times)
     if times.means:

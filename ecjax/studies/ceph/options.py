@@ -93,7 +93,7 @@ class CephOptions:
     service_s: float | None = option(
         None,
         "mean time of a shard read at an OSD of speed 1, without waiting; default: from dump_historic_ops among the "
-        "dumps, where they are complete",
+        "dumps, where they are complete, else from two perf dumps of an OSD (bluestore.read_lat)",
         Number(above=0),
         identifies=True,
     )

@@ -38,8 +38,8 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
     if _saved(best[before], best[after]) < _NOTHING or not best["changed_groups"]:
         return Recommendation(_nothing(best, objective), str(best["run_id"]), NOTHING_GAINED)
     sentence = (
-        f"Recommended: change {best['changed_groups']} of {count_text(best['group_count'], 'group')}; the busiest OSD "
-        "then has "
+        f"Recommended: change {int(best['changed_groups'])} of {count_text(best['group_count'], 'group')}; the busiest "
+        "OSD then has "
         f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the present mean load "
         f"(least possible {best['lower_bound']:.3f})"
     )
@@ -49,8 +49,10 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
         sentence += f", which is {percent_text(-gain)} more: slow OSDs are spared"
     if pd.notna(best["estimated_mean_s"]):
         sentence += ". " + latency_text(best)
-    batches = "1 batch" if best["batch_count"] == 1 else f"{best['batch_count']} batches"
-    sentence += f". It copies {best['moved_chunks']} shards, {bytes_text(best['moved_bytes'])}, in {batches}"
+    # counts are no integers where other plans failed
+    batches = count_text(best["batch_count"], "batch", "batches")
+    shards = count_text(best["moved_chunks"], "shard")
+    sentence += f". It copies {shards}, {bytes_text(best['moved_bytes'])}, in {batches}"
     if best["run_id"] in folders:
         sentence += f": {folders[best['run_id']]}"
     among = f"the least {_WORDS[objective]}" if len(table) > 1 else "the only plan"

@@ -103,12 +103,13 @@ def planned_of(case: Case, within: float, settings: Settings) -> Planned:
 
 def _as_loads(case: Case, planned: Planned, planned_for: np.ndarray) -> Planned:
     """A plan for other speeds, (m,), with the loads and the bound of those that the OSDs have."""
-    cluster, demand = case.cluster, case.demand
-    before, after = (role_load(cluster, demand, sets) for sets in ({}, planned.plan.sets))
-    speed = demand.speed
-    roles = planned.plan.roles._replace(
-        bound=float((after * speed).sum() / speed[cluster.usable].sum()), copies_bound=math.nan
-    )
+    cluster, speed = case.cluster, case.demand.speed
+    before, after = (role_load(cluster, case.demand, sets) for sets in ({}, planned.plan.sets))
+    # what OSDs have that are down or out stays there; the rest is at best spread evenly over the others
+    usable = cluster.usable
+    even = float((after * speed)[usable].sum() / speed[usable].sum())
+    bound = max(even, float(after[~usable].max(initial=0.0)))
+    roles = planned.plan.roles._replace(bound=bound, copies_bound=math.nan)
     batches = [batch._replace(load=batch.load * planned_for / speed) for batch in planned.batches]
     return Planned(planned.plan._replace(before=before, after=after, roles=roles), batches, planned.latencies)
 

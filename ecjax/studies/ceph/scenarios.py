@@ -8,6 +8,7 @@ from ecjax.errors import UserError
 from ecjax.rados.batches import Batch
 from ecjax.rados.crush import broken, has_room
 from ecjax.rados.plan import BYTES, READS, Plan, mean_read_bytes, plan_of, with_sets
+from ecjax.rados.rates import other_reads
 from ecjax.rados.records import Cluster, Domains, shard_bytes
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate
@@ -23,7 +24,7 @@ class Served(NamedTuple):
 
     takes: np.ndarray  # (G, m) 1 where a client read takes a shard
     leads: np.ndarray  # (G, m) 1 where the primary is, the first OSD of the set that is up
-    lost: np.ndarray  # (G,) bool: fewer than k shards are up
+    lost: np.ndarray  # (G,) bool: fewer than k or min_size shards are up, so that it is not active and reads wait
 
 
 class Reads(NamedTuple):
@@ -174,14 +175,31 @@ def _served(cluster: Cluster, osd: np.ndarray, up: np.ndarray) -> Served:
     takes[group[use], osd[use]] = 1.0
     first = there & (rank == 0)
     leads[group[first], osd[first]] = 1.0
-    k = np.array([pool.k for pool in cluster.pools])[groups.pool]
-    return Served(takes, leads, np.add.reduceat(there, groups.first[:-1]) < k)
+    least = np.array([max(pool.k, pool.min_size) for pool in cluster.pools])[groups.pool]
+    return Served(takes, leads, np.add.reduceat(there, groups.first[:-1]) < least)
 
 
 def _down(usual: Reads, osd: np.ndarray, down: np.ndarray) -> Reads:
-    served = _served(usual.case.cluster, osd, ~down)
-    note = "down: reads take the first k shards that are up; nothing is rebuilt yet"
-    return usual._replace(served=served, up=~down, note=note)
+    case = usual.case
+    served = _served(case.cluster, osd, ~down)
+    note = (
+        "down: reads take the first k shards that are up, in pools that are not planned, too; groups with fewer than "
+        "min_size serve none; nothing is rebuilt yet"
+    )
+    return usual._replace(case=_others_down(case, down), served=served, up=~down, note=note)
+
+
+def _others_down(case: Case, down: np.ndarray) -> Case:
+    """A case whose pools that are not planned are served by other OSDs than those that are down, (m,) bool."""
+    cluster = case.cluster
+    if not cluster.background.any():
+        return case
+    planned = {pool.pool_id for pool in cluster.pools}
+    reads, size = other_reads(case.dumps, planned, cluster.osds, set(cluster.osds[down].tolist()))
+    return case._replace(
+        cluster=cluster._replace(background=reads, background_bytes=size),
+        demand=case.demand._replace(base=size if case.demand.unit == BYTES else reads),
+    )
 
 
 def _fast(usual: Reads, osd: np.ndarray, pool: int) -> Reads:
@@ -204,7 +222,8 @@ def _coded(usual: Reads, pool: int, code: tuple[int, int], placement: str, withi
             f"what_if: found a rule of pool {pools[pool].name} that is not known; allowed: others"
         )
     old = pools[pool]
-    pools[pool] = old._replace(k=k, n=n)
+    # min_size as Ceph gives it to a new pool
+    pools[pool] = old._replace(k=k, n=n, min_size=k + min(1, n - k - 1))
     groups = cluster.groups
     draw = np.random.default_rng(0)
     sets = [

@@ -67,12 +67,16 @@ def write_scripts(out: str, run: pd.Series) -> Path | None:
         for name, text in texts.items():
             with publishing(folder / name) as file:
                 file.write_text(text)
+        # what the same run had before, where it had more batches
+        for old in [each for each in folder.iterdir() if each.name.startswith("batch-")]:
+            if old.name not in texts:
+                old.unlink(missing_ok=True)
     return folder
 
 
 def _about(batch: pd.Series, run: pd.Series) -> str:
     lines = [
-        f"cluster {run['fsid']}, map epoch {run['epoch']}, plan {run['run_id']}",
+        f"cluster {run['fsid']}, map epoch {int(run['epoch'])}, plan {run['run_id']}",
         f"batch {batch['batch']}: {count_text(batch['changed_groups'], 'group')}, "
         f"{count_text(batch['moved_chunks'], 'shard')}, "
         f"{bytes_text(batch['moved_bytes'])}, {batch['misplaced_share']:.1%} of the shards of a pool at most",

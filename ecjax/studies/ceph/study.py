@@ -68,8 +68,8 @@ def _work(options: CephOptions, engine: Engine) -> Work:
     service = service_of(case, options)
     if options.objective != LOAD and service is None:
         raise UserError(
-            f"objective={options.objective}: found no service times; allowed: with service_s=, or complete "
-            "dump_historic_ops among the dumps"
+            f"objective={options.objective}: found no service times; allowed: with service_s=, complete "
+            "dump_historic_ops among the dumps, or two perf dumps of an OSD"
         )
     if options.objective != LOAD and not is_estimated(cluster).any():
         raise UserError(

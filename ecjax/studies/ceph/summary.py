@@ -15,13 +15,26 @@ _GB = 1e9
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
-    """Print the plans of a study, and what of the dumps is missing or doubtful.
+    """Print the plans of a study, what of the dumps is missing or doubtful, and what made plans fail.
 
     Args:
         runs: rows of the ``runs`` dataset.
         console: where to.
         out: folder of the results.
     """
+    planned = runs[runs["group_count"].notna()]
+    if planned.empty:
+        say(console, f"ceph: {count_text(len(runs), 'run')} in {out}")
+    else:
+        _show_plans(planned, console, out)
+        for note in dict.fromkeys(line for text in planned["notes"].dropna() for line in text.splitlines()):
+            say(console, f"note: {note}", "dim")
+        _show_scenarios(planned, console, location(out))
+    print_errors(runs, console)
+
+
+def _show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
+    """A line per plan."""
     times = ["estimated_mean_before_s", "estimated_mean_s", "estimated_p99_before_s", "estimated_p99_s"]
     timed = runs["estimated_mean_s"].notna().any()
     unit = fitting_unit(*(runs[name] for name in times)) if timed else None
@@ -31,11 +44,11 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
             number(run["within"], "g"),
             f"{number(run['max_over_mean_before'], '.3f')} -> {number(run['max_over_mean'], '.3f')}",
             number(run["lower_bound"], ".3f"),
-            str(run["changed_groups"]),
-            str(run["moved_chunks"]),
+            number(run["changed_groups"], ".0f"),
+            number(run["moved_chunks"], ".0f"),
             number(run["least_moved_chunks"], ".0f"),
             number(run["moved_bytes"] / _GB, ".4g"),
-            str(run["batch_count"]),
+            number(run["batch_count"], ".0f"),
         ]
         if unit is not None:
             cells += [
@@ -58,10 +71,6 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
         least=("GB", "least\npossible shards", "batches"),
         dataset="runs",
     )
-    for note in dict.fromkeys(line for text in runs["notes"].dropna() for line in text.splitlines()):
-        say(console, f"note: {note}", "dim")
-    _show_scenarios(runs, console, location(out))
-    print_errors(runs, console)
 
 
 def _show_scenarios(runs: pd.DataFrame, console: Console, out: Path) -> None:

@@ -18,6 +18,7 @@ from ecjax.rados import live
 from ecjax.rados.batches import Limits
 from ecjax.rados.commands import PREPARE
 from ecjax.rados.crush import rule_domains
+from ecjax.rados.files import COMMANDS
 from ecjax.rados.monitor import Map, applied
 from ecjax.rados.plan import role_load
 from ecjax.rados.records import Entries
@@ -64,6 +65,7 @@ class Cluster:
         }
         self.parts, self.dropping, self.lines = parts, dropping, []
         self.health, self.ill_after = {"status": "HEALTH_OK", "checks": {}}, None
+        self.after = {}  # what somebody else commands once we have changed a group
         self.map = Map(parts["raw"], dict.fromkeys(parts["raw"], domains), frozenset(), Entries({}, items))
 
     def __call__(self, words):
@@ -72,6 +74,7 @@ class Cluster:
             self.lines.append(shlex.join(words))
             if words[3] not in self.dropping:
                 self.map = applied(self.map, [shlex.join(words)])
+            self.map = applied(self.map, self.after.get(words[3], []))
             return ""
         return json.dumps(self.dump(" ".join(words[1:-2])))
 
@@ -242,6 +245,34 @@ def test_apply_stops_where_a_command_vanishes(place, cluster, capsys):
     assert "Stopped after 1 of" in said and f"group {second}:" in said
     later = set(plan.loc[plan["batch"] > 2, "group"]) - set(plan.loc[plan["batch"] <= 2, "group"])
     assert later and not any(f" {group} " in f"{line} " for group in later for line in cluster.lines)
+
+
+@pytest.mark.parametrize("sleeping", [False, True])
+def test_apply_stops_where_somebody_else_changes_a_later_group(place, cluster, capsys, sleeping):
+    """Items of the balancer, which the commands of the later batch do not take away; asleep they change no set."""
+    plan = read_results(place / "out", "commands")
+    ours = plan.loc[plan["batch"] == 1, "group"].iloc[-1]
+    groups = plan.loc[plan["batch"] == 2, "group"]
+    later = next(name for name in groups if name not in cluster.map.entries.items)
+    raw = cluster.parts["raw"][later]
+    to = raw[1] if sleeping else raw[0] ^ 1  # an OSD that the group has; the other one of the host
+    cluster.after = {ours: [f"ceph osd pg-upmap-items {later} {raw[0]} {to}"]}
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "apply_wait_s=1e-9"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Stopped after 1 of" in said and "plan again" in said and f"group {later}:" in said
+    assert not any(f" {later} " in f"{line} " for line in cluster.lines)
+
+
+def test_apply_looks_at_every_batch_again(place, cluster, capsys):
+    plan = read_results(place / "out", "commands")
+    count = plan["batch"].max()
+    groups = plan.loc[plan["batch"] < count, "group"]
+    lost = next(name for name in groups if name not in cluster.map.entries.items)
+    cluster.after = {plan.loc[plan["batch"] == count, "group"].iloc[-1]: [f"ceph osd rm-pg-upmap {lost}"]}
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "apply_wait_s=1e-9"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Stopped after {count} of {count} batches" in said and "plan again" in said
+    assert f"group {lost}: it has no entry" in said and "in force" not in said
 
 
 def test_a_plan_that_is_not_worth_it_is_not_applied_unless_it_is_named(
@@ -419,6 +450,66 @@ def test_reads_of_pools_with_fast_read_are_work_beside_the_others(tmp_path, caps
         assert read_results(tmp_path / "out", dataset)["estimated_mean_s"].isna().all()
 
 
+@pytest.mark.parametrize(("min_size", "host", "one"), [(2, 0, 0), (3, 1, 0), (4, 1, 1)])
+def test_groups_below_min_size_serve_nothing(tmp_path, min_size, host, one):
+    """2+2 on four OSDs, two of them on one host: without it each group has 2 shards, without an OSD 3."""
+    parts = made(hosts=4, per_host=1, pools=((2, 2, 8),))
+    root, first, _, *others = parts["crush"]["buckets"]
+    hosts = [{"id": number, "weight": 65536, "pos": 0} for number in (-2, -4, -5)]
+    osds = [{"id": osd, "weight": 65536, "pos": osd} for osd in (0, 1)]
+    parts["crush"]["buckets"] = [root | {"items": hosts}, first | {"items": osds}, *others]
+    parts["crush"]["rules"][0]["steps"][2]["type"] = "osd"
+    parts["osd"]["pools"][0]["min_size"] = min_size
+    dumps, out = write(tmp_path / "dumps", parts), tmp_path / "out"
+    words = ["what_if=[host:h0,osd.1,code:e22:2+1]", "figures=[]", f"out={out}"]
+    assert main(["ceph", str(dumps), *words]) == 0
+    table = read_results(out, "scenarios").set_index(["scenario", "placement"])["unavailable_share"]
+    for name, share in (("host:h0", host), ("osd.1", one), ("code:e22:2+1", 0)):
+        assert (table.loc[name] == share).all()
+
+
+@pytest.mark.parametrize("load", ["reads", "bytes"])
+def test_reads_of_other_pools_go_to_osds_that_are_up(tmp_path, load):
+    parts = made(pools=((2, 2, 8), (2, 1, 8), (1, 1, 8)))
+    parts["osd"]["pools"][2]["type"] = 1
+    first, last = ({each["pgid"]: each for each in dump["pg_map"]["pg_stats"]} for dump in parts["groups"])
+
+    def loads(down):
+        """Of every OSD, group by group; reads are of 1 MiB."""
+        found = np.zeros(8)
+        for name, group in last.items():
+            rate = (group["stat_sum"]["num_read"] - first[name]["stat_sum"]["num_read"]) / SECONDS
+            k = 1 if name.startswith("3.") else 2
+            there = [osd for osd in group["acting"] if osd not in down]
+            found[there[:k]] += rate * (2**20 / k if load == "bytes" else 1)
+        return found
+
+    dumps, out = write(tmp_path / "dumps", parts), tmp_path / "out"
+    words = ["pools=e22", f"load={load}", "what_if=[osd.3,host:h1]", "figures=[]", f"out={out}"]
+    assert main(["ceph", str(dumps), *words]) == 0
+    table = read_results(out, "scenarios").set_index(["scenario", "placement"])
+    for name, down in (("osd.3", [3]), ("host:h1", [2, 3])):
+        expected = np.delete(loads(down), down)
+        row = table.loc[(name, "before")]
+        assert row["max_over_mean"] == pytest.approx(expected.max() / expected.mean())
+        assert row["load_ratio"] == pytest.approx(expected.max() / loads([]).max())
+
+
+def test_what_an_osd_has_that_is_out_is_not_spread_in_the_least_possible(tmp_path):
+    """Three OSDs with a read/s each, one of them out: its reads stay there, those of the others are even as they are."""
+    parts = made(hosts=3, per_host=1, pools=((1, 2, 3),), equal=True)
+    for dump in parts["groups"]:
+        for place, each in enumerate(dump["pg_map"]["pg_stats"]):
+            each["up"] = each["acting"] = [place, (place + 1) % 3, (place + 2) % 3]
+    parts["osd"]["osds"][2]["in"] = 0
+    dumps, out = write(tmp_path / "dumps", parts), tmp_path / "out"
+    words = ["objective=mean", "service_s=0.01", "figures=[]", f"out={out}"]
+    assert main(["ceph", str(dumps), *words]) == 0
+    run = read_results(out, "runs").iloc[0]
+    assert run["lower_bound"] == pytest.approx(1.0) == pytest.approx(run["max_over_mean"])
+    assert run["gap"] == pytest.approx(0.0, abs=1e-9)
+
+
 def test_what_takes_every_osd_down_serves_nothing(tmp_path):
     """One host with all OSDs; of these every group of 3+1 can spare one."""
     parts = made(hosts=4, per_host=1, pools=((3, 1, 8),))
@@ -505,7 +596,11 @@ def test_latencies_where_service_times_are_told(place):
         (["{dumps}", "pools=rgw"], "pools: found rgw; allowed: e22, e32-2"),
         (["{dumps}", "what_if=osd.99"], "what_if: found osd.99; allowed: OSDs of the cluster"),
         (["{dumps}", "what_if=broken"], "what_if: found broken; allowed: osd.N"),
-        (["{dumps}", "objective=p99"], "objective=p99: found no service times; allowed: with service_s="),
+        (
+            ["{dumps}", "objective=p99"],
+            "objective=p99: found no service times; allowed: with service_s=, complete dump_historic_ops among the dumps, "
+            "or two perf dumps of an OSD",
+        ),
         (["{dumps}", "plan_run=x"], "plan_run=x: found no verify="),
         (["{dumps}", "verify=nowhere"], "nowhere"),
     ],
@@ -515,6 +610,62 @@ def test_mistakes_are_a_line(place, words, line, capsys, tmp_path):
     assert main(["ceph", *filled, f"out={tmp_path / 'out'}"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert line in said and "Traceback" not in said
+
+
+OPERATION = {"description": "MOSDECSubOpRead(", "initiated_at": "2026-01-01T00:00:00.000000+0000"}
+SCHEMA = {"osd": {"op_r": {"type": 10}}, "bluestore": {"read_lat": {"type": 5, "description": "read"}}}
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (
+            {"osd.0.json": {"size": 20, "duration": 600, "ops": [OPERATION | {"type_data": {}}]}},
+            "found no 'events' in a dump of release pacific",
+        ),
+        (
+            {"osd.0.first.json": SCHEMA, "osd.0.last.json": SCHEMA},
+            "found no 'avgcount' in a dump of release pacific",
+        ),
+    ],
+)
+def test_service_times_of_another_form_are_a_line(tmp_path, parts, capsys, files, line):
+    dumps = write(tmp_path / "dumps", parts)
+    for name, content in files.items():
+        (dumps / name).write_text(json.dumps(content))
+    assert main(["ceph", str(dumps), f"out={tmp_path / 'out'}"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert line in said and "Traceback" not in said
+
+
+def test_scripts_of_more_batches_that_a_run_had_go(place, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(place / "out", out)
+    (folder,) = (out / "scripts").iterdir()
+    written = {each.name for each in folder.iterdir()}
+    for name in ("batch-099.sh", "batch-099-undo.sh", "batch-099-expected.json", "diary.txt"):
+        (folder / name).write_text("\n")
+    assert main(["ceph", str(place / "dumps"), WITHIN, f"out={out}", "figures=[]", "--quiet"]) == 0
+    assert {each.name for each in folder.iterdir()} == {*written, "diary.txt"}
+
+
+def test_what_makes_a_plan_fail_is_said(place, tmp_path, monkeypatch, capsys):
+    def fails(case, within, settings):
+        if within < 0.1:
+            raise ArithmeticError("no plan today")
+        return planned_of(case, within, settings)
+
+    monkeypatch.setattr("ecjax.studies.ceph.run.planned_of", fails)
+    words = ["ceph", str(place / "dumps"), f"out={tmp_path / 'out'}", "figures=[loads]"]
+    assert main([*words, "within=0.01"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "ceph: 1 run in" in said and "1 run: " in said and "no plan today" in said
+    # beside one that does not
+    assert main([*words, "within=[0.01,0.12]"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "40 groups of 2 pools on 12 OSDs" in said and "no plan today" in said and "nan" not in said
+    changed = read_results(place / "out", "runs")["changed_groups"].iloc[0]
+    assert f"Recommended: change {changed} of 40 groups" in said
 
 
 def test_collect_prints_what_to_run(capsys):
@@ -540,3 +691,14 @@ def test_commands_that_fail_are_tried_again_and_named(tmp_path, monkeypatch, cap
     assert "found no JSON of pg dump" in " ".join(capsys.readouterr().err.split())
     assert main(["ceph", f"collect={tmp_path / 'dumps'}", "ceph=/nowhere/ceph"]) == 2
     assert not (tmp_path / "dumps").exists()
+
+
+def test_ceph_may_print_lines_before_json_and_infinity(tmp_path):
+    """As Reef prints scores of its read balancer, and wrappers of ceph what they do."""
+    script = tmp_path / "ceph"
+    script.write_text(
+        """echo 'dumped all'; echo '{"status": "HEALTH_OK", "checks": {}, "score":inf, "other":-nan}'\n"""
+    )
+    assert main(["ceph", f"collect={tmp_path / 'dumps'}", "wait_s=0", f"ceph=sh {script}"]) == 0
+    assert {each.name for each in (tmp_path / "dumps").iterdir()} == set(COMMANDS)
+    assert live.health_now(f"sh {script}") == live.Health(False, {})
