@@ -200,7 +200,9 @@ def apply_batches(
             return Applied(place, tuple(wrong), f"batch {place + 1}: {why}")
         done |= sets
         if wrong := _changed_by_others(plan, done, entries, look()):
-            line = "groups of the plan are no longer as its batches left them, or as it found them: plan again"
+            line = (
+                "groups of the plan are no longer as its batches left them, or as it found them: plan again"
+            )
             return Applied(place + 1, tuple(wrong), line)
     return Applied(len(batches), (), "")
 

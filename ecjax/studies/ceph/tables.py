@@ -90,7 +90,12 @@ TABLES = job_tables(
         Column("load_ratio", FLOAT, "", "load of the busiest OSD / the same as it is without the scenario"),
         Column("estimated_mean_s", FLOAT, "s", "expected mean latency", infinite=True),
         Column("estimated_p99_s", FLOAT, "s", "expected 99 % quantile", infinite=True),
-        Column("unavailable_share", FLOAT, "", "share of reads of groups with fewer than k or min_size shards up, which serve none"),
+        Column(
+            "unavailable_share",
+            FLOAT,
+            "",
+            "share of reads of groups with fewer than k or min_size shards up, which serve none",
+        ),
         Column("note", STRING, "", "what the numbers rest on"),
     ),
 )

@@ -496,7 +496,7 @@ def test_reads_of_other_pools_go_to_osds_that_are_up(tmp_path, load):
 
 
 def test_what_an_osd_has_that_is_out_is_not_spread_in_the_least_possible(tmp_path):
-    """Three OSDs with a read/s each, one of them out: its reads stay there, those of the others are even as they are."""
+    """Three OSDs with a read/s each, one of them out: its reads stay there, those of the others are even already."""
     parts = made(hosts=3, per_host=1, pools=((1, 2, 3),), equal=True)
     for dump in parts["groups"]:
         for place, each in enumerate(dump["pg_map"]["pg_stats"]):
@@ -598,8 +598,8 @@ def test_latencies_where_service_times_are_told(place):
         (["{dumps}", "what_if=broken"], "what_if: found broken; allowed: osd.N"),
         (
             ["{dumps}", "objective=p99"],
-            "objective=p99: found no service times; allowed: with service_s=, complete dump_historic_ops among the dumps, "
-            "or two perf dumps of an OSD",
+            "objective=p99: found no service times; allowed: with service_s=, complete dump_historic_ops among the "
+            "dumps, or two perf dumps of an OSD",
         ),
         (["{dumps}", "plan_run=x"], "plan_run=x: found no verify="),
         (["{dumps}", "verify=nowhere"], "nowhere"),
