@@ -27,6 +27,29 @@ def half_width_of(name: str) -> str:
 HALF_WIDTHS = {name: half_width_of(name) for name in NAMES}
 
 
+def half_width(values: np.ndarray) -> float:
+    """Of the 95 % interval of the mean of independent values, by Student's t; nan of fewer than two."""
+    if len(values) < 2:
+        return math.nan
+    if values.min() == values.max():
+        # a mean of equal numbers is rounded, and so would be how far they are from it
+        return 0.0
+    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def half_width_over_seeds(half_widths: np.ndarray, same_requests: bool) -> float:
+    """Of the 95 % interval of a mean over seeds, by those of single replays; nan where one of these is not known.
+
+    Args:
+        half_widths: (S,) of the replays.
+        same_requests: whether every seed has the same, those of a log: then more seeds tell nothing more of them. Else
+            the replays are independent, and squares add up.
+    """
+    if same_requests:
+        return float(half_widths.mean())
+    return float(np.linalg.norm(half_widths)) / len(half_widths)
+
+
 def statistics(latency: np.ndarray, levels: Mapping[str, float] = LEVELS) -> dict[str, float | None]:
     """What is told of latencies, named as in the result tables.
 
@@ -50,7 +73,7 @@ def statistics(latency: np.ndarray, levels: Mapping[str, float] = LEVELS) -> dic
     apart = np.array([_values(part, shares) for part in parts]) - whole
     for name, differences in zip(names, apart.T, strict=True):
         enough = size * (1 - levels.get(name, 0.0)) > 1 - _ROUNDING
-        values[half_width_of(name)] = _half_width(differences) if enough else None
+        values[half_width_of(name)] = _of_sections(differences) if enough else None
     return values
 
 
@@ -59,7 +82,7 @@ def _values(latency: np.ndarray, shares: list[float]) -> np.ndarray:
     return np.array([latency.mean(), *np.quantile(latency, shares), latency.std()])
 
 
-def _half_width(apart: np.ndarray) -> float:
+def _of_sections(apart: np.ndarray) -> float:
     """Of what sections differ from the whole by, (SECTIONS,)."""
     spread = float(apart @ apart)
     if spread == 0:

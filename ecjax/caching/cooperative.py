@@ -11,12 +11,13 @@ read is as slow as its slowest chunk. Kept sets S[e, m] with sum_m |S[e, m]| <= 
 Links between edges carry any number of chunks. With h = inf between edges each edge is the knapsack of ``exact``; with
 h the same from everywhere all edges are one cache of sum C chunks.
 
-Plan: edges that are equally near to everybody are merged, those that do not help each other are planned apart, and one
-cache alone is solved exactly. Otherwise prices of chunks come from the upper bound (``cooperative_bound``); items, in
-the order of what they save beyond the price, take their best chunks at these prices while there is room. Then one edge
-after the other is planned again exactly while the others stay (a knapsack whose values count what its chunks bring to
-all edges), until no edge gains. Several starts are tried, among them the plans that edges make for themselves:
-cooperation never does worse than these. Few items of few chunks are solved exactly (``cooperative_exact``).
+Plan: edges that are equally near to everybody are merged, as are the reads of edges that everything is equally far
+from; edges that do not help each other are planned apart, and one cache alone is solved exactly. Otherwise prices of
+chunks come from the upper bound (``cooperative_bound``); items, in the order of what they save beyond the price, take
+their best chunks at these prices while there is room. Then one edge after the other is planned again exactly while the
+others stay (a knapsack whose values count what its chunks bring to all edges), until no edge gains. Several starts are
+tried, among them the plans that edges make for themselves: cooperation never does worse than these. Few items of few
+chunks are solved exactly (``cooperative_exact``).
 """
 
 from typing import NamedTuple
@@ -65,24 +66,27 @@ def cooperative_plan(
 
     Raises:
         UserError: arrays that do not fit together, numbers out of range, or more than 6 edges that help each other and
-            are not alike. Time grows like (K + E)^E in the worst case.
+            are not alike, whether they read or keep. Time grows like (K + E)^E in the worst case, of E that are not.
     """
     rates, latency_s, between_s, capacity = checked(rates, latency_s, between_s, capacity)
     contents = np.zeros(latency_s.shape, bool)
     bound = 0.0
     useful = _useful(between_s, latency_s.max(axis=(1, 2), initial=0.0))
     useful[:, capacity == 0] = np.inf
-    for readers, groups in _apart(useful):
-        to_group = np.ascontiguousarray(useful[np.ix_(readers, [group[0] for group in groups])])
-        room = np.array([capacity[group].sum() for group in groups])
-        held, least = _planned(rates[readers], latency_s[readers], to_group, room)
+    for readers, stores in _apart(useful, latency_s):
+        first = [group[0] for group in readers]
+        to_store = np.ascontiguousarray(useful[np.ix_(first, [group[0] for group in stores])])
+        room = np.array([capacity[group].sum() for group in stores])
+        # what is saved is linear in the rates
+        together = np.array([rates[group].sum(axis=0) for group in readers])
+        held, least = _planned(together, latency_s[first], to_store, room)
         bound += least
-        for group, shelf in zip(groups, held, strict=True):
+        for group, shelf in zip(stores, held, strict=True):
             item, chunk = np.nonzero(shelf)
             edge = np.repeat(group, capacity[group])[: len(item)]
             contents[edge, item, chunk] = True
     saved = evaluate(contents, rates, latency_s, between_s)
-    return Plan(contents, saved, max(bound, saved))
+    return Plan(contents, saved, bound if bound > saved * (1.0 + _GAIN) else saved)
 
 
 def evaluate(contents: np.ndarray, rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray) -> float:
@@ -142,17 +146,17 @@ def checked(rates, latency_s, between_s, capacity):
     return rates, latency_s, between_s, np.minimum(room, most).astype(np.int64)
 
 
-def check_together(between_s: np.ndarray, farthest_s: np.ndarray) -> None:
+def check_together(between_s: np.ndarray, latency_s: np.ndarray) -> None:
     """Make sure that edges are few enough to be planned together.
 
     Args:
         between_s: (E, E) s, as in ``cooperative_plan``.
-        farthest_s: (E,) s, from each edge to the farthest chunk.
+        latency_s: (E, N) s, from each edge to each node.
 
     Raises:
         UserError: more than 6 edges help each other and are not alike.
     """
-    _apart(_useful(between_s, farthest_s))
+    _apart(_useful(between_s, latency_s.max(axis=1)), latency_s)
 
 
 def _useful(between_s: np.ndarray, farthest_s: np.ndarray) -> np.ndarray:
@@ -160,8 +164,20 @@ def _useful(between_s: np.ndarray, farthest_s: np.ndarray) -> np.ndarray:
     return np.where(between_s < farthest_s[:, None], between_s, np.inf)
 
 
-def _apart(useful: np.ndarray) -> list[tuple[np.ndarray, list[np.ndarray]]]:
-    """Parts that do not help each other: the edges that read, and groups of edges whose chunks are as near to all."""
+def _apart(useful: np.ndarray, latency_s: np.ndarray) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
+    """Parts of the edges that do not help each other, each in groups that count as one.
+
+    Args:
+        useful: (E, E) s, of ``_useful``.
+        latency_s: (E, ...) s, from each edge to whatever is fetched.
+
+    Returns:
+        Of each part groups of edges whose reads are as far from everything, and of edges whose chunks are as near to
+        all that read.
+
+    Raises:
+        UserError: a part has more than 6 groups.
+    """
     edges = len(useful)
     helps = np.isfinite(useful)
     link = np.zeros((2 * edges, 2 * edges), bool)  # readers, then those that keep
@@ -173,14 +189,19 @@ def _apart(useful: np.ndarray) -> list[tuple[np.ndarray, list[np.ndarray]]]:
         stores = np.flatnonzero(part[edges:] == number)
         if len(stores) == 0:
             continue
-        _, group = np.unique(useful[np.ix_(readers, stores)], axis=1, return_inverse=True)
+        near = useful[np.ix_(readers, stores)]
+        _, group = np.unique(near, axis=1, return_inverse=True)
         groups = [stores[group == g] for g in range(group.max() + 1)]
-        if len(groups) > MOST_STORES:
+        alike: dict[bytes, list[int]] = {}
+        for reader, row in zip(readers, near, strict=True):
+            alike.setdefault(row.tobytes() + latency_s[reader].tobytes(), []).append(reader)
+        count = max(len(groups), len(alike))
+        if count > MOST_STORES:
             raise UserError(
-                f"between_s: found {len(groups)} edges that help each other; allowed: at most {MOST_STORES} that are "
+                f"between_s: found {count} edges that help each other; allowed: at most {MOST_STORES} that are "
                 "not alike"
             )
-        parts.append((readers, groups))
+        parts.append(([np.array(each) for each in alike.values()], groups))
     return parts
 
 

@@ -1,11 +1,10 @@
 """What the table and the figures of ``ecjax adapt`` share: means over seeds, names and colours of strategies."""
 
-import math
 from typing import Any
 
 import pandas as pd
 
-from ecjax.intervals import HALF_WIDTHS
+from ecjax.intervals import HALF_WIDTHS, half_width_over_seeds
 from ecjax.plotting.looks import COLOURS
 from ecjax.status import Status
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
@@ -50,8 +49,8 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The columns of a point, ``name`` and ``strategy``, ``seeds``, ``overloaded`` (whether any seed was), the means
-        of latencies and other numbers, half widths of the latencies (those of the seeds are independent: their squares
-        add up), and ``n`` and ``k``, of static codes the most frequent ones; points in their order, strategies too.
+        of latencies and other numbers, half widths of the intervals of latencies, and ``n`` and ``k``, of static codes
+        the most frequent ones; points in their order, strategies too.
     """
     ended = replayed(runs)
     # a search may find another code with every seed
@@ -63,8 +62,9 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         row |= {"strategy": seeds["strategy"].iloc[0], "seeds": len(seeds)}
         row |= {"overloaded": seeds["overloaded"].any()}
         row |= {name: seeds[name].astype(float).mean() for name in (*HALF_WIDTHS, *_OTHERS)}
+        logged = row["arrivals"] == "trace"
         for half in HALF_WIDTHS.values():
-            row[half] = math.sqrt((seeds[half].astype(float) ** 2).sum(skipna=False)) / len(seeds)
+            row[half] = half_width_over_seeds(seeds[half].to_numpy(float), logged)
         codes = seeds[["n", "k"]].dropna().value_counts()
         row |= {"n": codes.index[0][0], "k": codes.index[0][1]} if len(codes) else {"n": None, "k": None}
         rows.append(row)

@@ -25,6 +25,7 @@ from ecjax.tables.read import read_input
 from ecjax.tables.run_ids import run_id
 from ecjax.units import count_text, time_text
 
+_MOST_EXCHANGES = 10**6  # of ranks that drift
 _REMEMBERED = 2  # workloads that stay in memory, so that points of one seed share theirs
 _reads, _places = lru_cache(_REMEMBERED)(zipf_reads), lru_cache(_REMEMBERED)(placed)
 _drawing = Lock()  # of threads that need the same workload one draws it
@@ -101,6 +102,7 @@ def read_cases(options: CacheOptions) -> list[Case]:
         )
     if options.trace is None:
         say_unused(options, ("rate_scale", "columns", "extent_bytes"), "generated reads")
+        _check_drift(options)
     else:
         drawn = ("zipf", "popularity", "reads", "rate_per_s", "drift", "drift_s")
         say_unused(options, drawn, f"trace={options.trace}")
@@ -136,6 +138,20 @@ def read_cases(options: CacheOptions) -> list[Case]:
             for half_life in half_lives
         ]
     return cases
+
+
+def _check_drift(options: CacheOptions) -> None:
+    """Make sure that ranks are not exchanged more often than can be done.
+
+    Raises:
+        UserError: they are.
+    """
+    span_s = options.reads / options.rate_per_s
+    if options.drift > 0 and span_s > _MOST_EXCHANGES * options.drift_s:
+        raise UserError(
+            f"drift_s: found {options.drift_s:g}; allowed: from {span_s / _MOST_EXCHANGES:.3g} on, {_MOST_EXCHANGES:,} "
+            f"exchanges of ranks while {options.reads} reads come at {options.rate_per_s:g}/s"
+        )
 
 
 def _warn_of_near_nodes(options: CacheOptions, nodes: Nodes) -> None:

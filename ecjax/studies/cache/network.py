@@ -163,7 +163,7 @@ def check_together(between_s: np.ndarray, network: Network) -> None:
     between_s = between_s.copy()
     np.fill_diagonal(between_s, network.edge_s)
     with named_neighbours():
-        cooperative.check_together(between_s, network.latency_s.max(axis=1))
+        cooperative.check_together(between_s, network.latency_s)
 
 
 @contextmanager

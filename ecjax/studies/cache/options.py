@@ -141,7 +141,7 @@ class CacheOptions(LogOptions):
     items: list[int] | None = option(
         None,
         "how many; of a trace the most popular ones, reads of others are left out; one or a list; default: "
-        f"{ITEMS:,}, of a trace all, or the {MOST_ITEMS:,} most popular",
+        f"{ITEMS:,}, of a trace all, or the {MOST_ITEMS:,} most popular ({ITEMS:,} with partitions)",
         Listed(Whole(1, 10**8)),
     )
     zipf: list[float] = option(
@@ -242,8 +242,9 @@ class CacheOptions(LogOptions):
     )
     partitions: list[int] | None = option(
         None,
-        "instead of replays the study of sampling: numbers of sampled partitions, as [1,2,5,10,20]; only capacity, k, "
-        "items, zipf, nodes count, of the first edge",
+        "instead of replays the study of sampling, of the first edge: numbers of sampled partitions, as [1,2,5,10,20]; "
+        "beside it count capacity, k, parity, copies, items, zipf, popularity, nodes, rounds, seeds, trace and drift; "
+        "with these two edges, with drift reads, rate_per_s and drift_s",
         Listed(Whole(1, 10**6)),
     )
     rounds: int = option(

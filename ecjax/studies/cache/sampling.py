@@ -1,6 +1,5 @@
 """``ecjax cache partitions=[...]``: how near sampled partitions of a cache come to the best of all of them."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -15,7 +14,8 @@ from ecjax.caching.sampling_study import SamplingStudy
 from ecjax.caching.valuation import valuation
 from ecjax.engine import Engine, Worker
 from ecjax.errors import UserError
-from ecjax.options import identifying
+from ecjax.intervals import half_width
+from ecjax.options import identifying, shown
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.cache.inputs import Case, read_cases
@@ -24,9 +24,13 @@ from ecjax.studies.cache.tables import ALL, BEST, TABLES
 from ecjax.studies.spine.batches import Batch, Solved
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, unfinished
+from ecjax.studies.spine.unused import say_unused
 
 _MOST_ROWS = 200_000  # of the dataset partitions, per setting; of more, as many at equal distances
-_LEVEL = 1.96
+_OF_REPLAYS = (
+    *("policy", "samples", "period_s", "replan_reads", "half_life_s", "memory", "neighbours"),
+    *("buckets", "jitter", "edge_s", "decode_s", "outages", "fail", "warm_up"),
+)
 _Result = TypeVar("_Result")
 
 
@@ -66,6 +70,7 @@ def sampling_work(options: CacheOptions, engine: Engine) -> Work:
     Raises:
         UserError: something the user gave is wrong.
     """
+    _say_unused(options)
     cases = read_cases(
         replace(options, fail=[None], half_life_s=options.half_life_s and options.half_life_s[:1])
     )
@@ -82,6 +87,16 @@ def sampling_work(options: CacheOptions, engine: Engine) -> Work:
         at_once=1,  # what is timed is alone on its core
         divisible=False,  # going through all partitions, which every plan is compared with, is most of the work
     )
+
+
+def _say_unused(options: CacheOptions) -> None:
+    """Say which options are of replays only, or of reads, whose popularity is known where no ranks drift."""
+    names = [*_OF_REPLAYS]
+    if options.trace is not None:
+        names += ["rate_scale"]
+    elif options.drift == 0:
+        names += ["reads", "rate_per_s", "edges"]
+    say_unused(options, names, f"partitions={shown(options.partitions)}")
 
 
 def _items(place: int, case: Case, seed: int, options: CacheOptions) -> dict[str, Item]:
@@ -176,8 +191,7 @@ def _sampled(study: SamplingStudy, scheme: str, samples: int, seed: int, rounds:
     means, seconds = _timed(lambda: study.sampled_latencies(scheme, samples, seeds))
     row = {"mean_s": float(means.mean()), "replications": rounds, "solve_s": seconds / rounds}
     if rounds > 1:
-        deviation = float(means.std(ddof=1))
-        row |= {"std_s": deviation, "ci_s": _LEVEL * deviation / math.sqrt(rounds)}
+        row |= {"std_s": float(means.std(ddof=1)), "ci_s": half_width(means)}
     return row
 
 

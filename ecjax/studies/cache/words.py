@@ -3,8 +3,10 @@
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from ecjax.intervals import half_width, half_width_over_seeds
 from ecjax.plotting.looks import COLOURS
 from ecjax.studies.cache.tables import ALL, BEST, BOUND, COOPERATIVE, MIXTURE, REFERENCE
 
@@ -117,8 +119,7 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The columns of a point, ``neighbour_s``, ``name`` and ``policy``, ``seeds``, the means of the results, and half
-        widths of the latencies (those of the seeds are independent: their squares add up); points and policies in their
-        order.
+        widths of the latencies' 95 % intervals; points and policies in their order.
     """
     rows = []
     keys = [*POINT, "neighbour_s", "name"]
@@ -126,10 +127,28 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         row: dict[str, Any] = dict(zip(keys, values, strict=True))
         row |= {"policy": group["policy"].iloc[0], "seeds": group["seed"].nunique()}
         row |= {name: group[name].astype(float).mean() for name in (*LATENCIES, *_OTHERS)}
-        for half in LATENCIES.values():
-            row[half] = math.sqrt((group[half].astype(float) ** 2).sum(skipna=False)) / len(group)
+        row |= {half: _half_width(group, name, half) for name, half in LATENCIES.items()}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _half_width(replays: pd.DataFrame, name: str, half: str) -> float:
+    """Half width of the 95 % interval of a mean over seeds, the larger of two; nan where it is not known.
+
+    One is by the half widths of the single replays, the other by what seeds differ by: a single replay does not know
+    how far other places of the chunks would shift its mean.
+
+    Args:
+        replays: of one point and policy.
+        name: column of the value.
+        half: column of its half width.
+    """
+    logged = bool((replays["arrivals"] == "trace").any())
+    of_reads = half_width_over_seeds(replays[half].to_numpy(float), logged)
+    if logged and math.isnan(of_reads):
+        return math.nan  # seeds that all replay the same reads do not tell it
+    of_seeds = half_width(replays[name].astype(float).groupby(replays["seed"]).mean().to_numpy())
+    return float(np.fmax(of_reads, of_seeds))
 
 
 def varying(runs: pd.DataFrame, but: str | None = None) -> list[str]:

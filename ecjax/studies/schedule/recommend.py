@@ -4,7 +4,8 @@ import math
 
 import pandas as pd
 
-from ecjax.studies.schedule.summary import half_width, over_seeds
+from ecjax.intervals import half_width
+from ecjax.studies.schedule.summary import over_seeds
 from ecjax.studies.schedule.words import BASELINE, POINT
 from ecjax.studies.spine.sentences import with_interval
 from ecjax.studies.spine.winners import (

@@ -3,13 +3,11 @@
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from rich.console import Console
-from scipy import stats
 
 from ecjax.console import say
-from ecjax.intervals import half_width_of
+from ecjax.intervals import half_width, half_width_of
 from ecjax.status import Status
 from ecjax.studies.schedule.rows import slowdown_of
 from ecjax.studies.schedule.words import POINT
@@ -58,16 +56,6 @@ def _interval(replays: pd.DataFrame, name: str, half: str) -> float:
     if len(replays) == 1 and half in replays:
         return float(replays[half].astype(float).iloc[0])
     return half_width(replays[name].to_numpy(float))
-
-
-def half_width(values: np.ndarray) -> float:
-    """Of the 95 % interval of the mean of independent values, by Student's t; nan of fewer than two."""
-    if len(values) < 2:
-        return math.nan
-    if values.min() == values.max():
-        # a mean of equal numbers is rounded, and so would be how far they are from it
-        return 0.0
-    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:

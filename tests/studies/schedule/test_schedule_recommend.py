@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from ecjax.intervals import half_width
 from ecjax.studies.schedule.recommend import _by_pairs
-from ecjax.studies.schedule.summary import half_width
 from ecjax.studies.schedule.words import POINT
 from ecjax.studies.spine.winners import winners
 

@@ -16,7 +16,7 @@ from ecjax.plotting.saving import Drawing, Kind
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.cache.figures.panels import by_point
 from ecjax.studies.cache.tables import ALL, BEST
-from ecjax.studies.cache.words import SCHEMES
+from ecjax.studies.cache.words import POINT, SCHEMES
 
 _MOST_POINTS = 20_000  # of a figure
 _FAR = 0.995  # an axis of latencies ends at this quantile
@@ -30,8 +30,15 @@ _DOTS: dict[str, Any] = {
 _LABEL = "mean latency of a read"
 
 
-def sequence(out: Path, runs: pd.DataFrame) -> Figure:
-    """Mean latency of every partition in the paper's order, a panel per setting (Fig. 4 of the SampleX paper)."""
+def sequence(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Mean latency of every partition in the paper's order, a panel per setting (Fig. 4 of the SampleX paper).
+
+    Returns:
+        None where the partitions of no setting were written.
+    """
+    runs, of = _of_one_seed(runs)
+    if runs.empty:
+        return None
     figure, panels, cut = by_point(runs, 5.2, noun="settings")
     for axes, part in panels:
         table = _rows(out, part)
@@ -40,7 +47,7 @@ def sequence(out: Path, runs: pd.DataFrame) -> Figure:
         axes.axhline(part.loc[part["scheme"] == ALL, "mean_s"].mean(), color="black", linewidth=0.8)
         axes.set(xlabel="place among all partitions", xlim=(0, 1))
         time_axis(axes.yaxis, _LABEL if axes is panels[0][0] else "", time_unit(runs["mean_s"]))
-    figure.suptitle(f"All partitions in their order; the line is the best{cut}")
+    figure.suptitle(f"All partitions in their order; the line is the best{of}{cut}")
     return figure
 
 
@@ -72,8 +79,15 @@ def sampling(out: Path, runs: pd.DataFrame) -> Figure:
     return figure
 
 
-def distribution(out: Path, runs: pd.DataFrame) -> Figure:
-    """Distribution of the latencies of all partitions, and where SampleX is, a panel per setting (Fig. 7)."""
+def distribution(out: Path, runs: pd.DataFrame) -> Figure | None:
+    """Distribution of the latencies of all partitions, and where SampleX is, a panel per setting (Fig. 7).
+
+    Returns:
+        None where the partitions of no setting were written.
+    """
+    runs, of = _of_one_seed(runs)
+    if runs.empty:
+        return None
     figure, panels, cut = by_point(runs, 4.8, noun="settings")
     counts = sorted(runs["samples"].dropna().unique())
     shades = dict(zip(counts, COLOURS[1:], strict=False))
@@ -93,21 +107,32 @@ def distribution(out: Path, runs: pd.DataFrame) -> Figure:
         for count, colour in shades.items()
     ]
     legend(figure, handles)
-    figure.suptitle(f"Latency of all partitions{cut}")
+    figure.suptitle(f"Latency of all partitions{of}{cut}")
     return figure
 
 
+def _of_one_seed(runs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Runs of settings whose partitions were written, each of one seed, and words where there are several seeds.
+
+    Plans by all partitions may be of an earlier command that did not write them.
+    """
+    written = runs[(runs["scheme"] == ALL) & runs["mean_s"].notna()]
+    first = written.drop_duplicates(list(POINT))[[*POINT, "seed"]]
+    seeds = runs["seed"].nunique()
+    return runs.merge(first, on=[*POINT, "seed"]), f" (one of {seeds} seeds)" if seeds > 1 else ""
+
+
 def _rows(out: Path, runs: pd.DataFrame) -> pd.DataFrame:
-    """Rows of ``partitions`` of the first seed."""
-    first = runs[runs["scheme"] == ALL].head(1)
-    return own_rows(out, "partitions", first, ["place", "mean_s"])
+    """Rows of ``partitions`` of one setting and seed."""
+    return own_rows(out, "partitions", runs[runs["scheme"] == ALL], ["place", "mean_s"])
 
 
-_NEEDS = ("partitions",)
+_DATASETS = ("partitions",)
+_WANTS = "the dataset partitions, which was not written"
 KINDS = {
-    "sequence": Kind(sequence, "a setting", _NEEDS),
+    "sequence": Kind(sequence, _WANTS, _DATASETS),
     "sampling": Kind(sampling, "a setting"),
-    "distribution": Kind(distribution, "a setting", _NEEDS),
+    "distribution": Kind(distribution, _WANTS, _DATASETS),
 }
 
 draw = Drawing(KINDS, lambda runs: runs)
