@@ -142,6 +142,36 @@ def test_edges_in_one_place_are_one_cache():
     assert plan.bound_per_s == plan.saved_per_s
 
 
+def test_many_edges_in_one_place_read_as_one():
+    rates, latency = zipf(1, 30, 4, 6)
+    share = np.random.default_rng(0).random((60, 1))
+    capacity = np.ones(60, int)
+    plan = cooperative_plan(share * rates, np.repeat(latency, 60, axis=0), np.zeros((60, 60)), capacity)
+    assert (plan.contents.sum(axis=(1, 2)) <= capacity).all()
+    tau = valuation(share.sum() * rates[0], latency[0])
+    assert plan.saved_per_s == pytest.approx(tau[np.arange(30), exact(tau, 60)].sum(), rel=1e-12)
+    assert plan.bound_per_s == plan.saved_per_s
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_two_edges_in_each_of_two_places(ties):
+    rates, latency, _ = drawn(4, 2, 2, 3, FEW if ties else None)
+    latency = latency[[0, 0, 2, 2]]
+    near = np.arange(4) // 2
+    between = np.where(near[:, None] == near, 0.01, 0.3)
+    capacity = np.array([1, 0, 1, 1])
+    plan = cooperative_plan(rates, latency, between, capacity)
+    check(plan, rates, latency, between, capacity)
+    best = best_saved(rates, latency, between, capacity)
+    assert [plan.saved_per_s, plan.bound_per_s] == pytest.approx([best, best], rel=1e-9)
+
+
+def test_too_many_edges_that_read_in_one_place():
+    rates, latency, _ = drawn(7, 2, 2, 0)
+    with pytest.raises(UserError, match="7 edges that help each other; allowed: at most 6"):
+        cooperative_plan(rates, latency + 1.0, np.zeros((7, 7)), np.ones(7, int))
+
+
 def test_two_of_three_edges_in_one_place():
     rates, latency, _ = drawn(3, 3, 2, 8)
     between = np.array([[0.0, 0.0, 0.3], [0.0, 0.0, 0.3], [0.3, 0.3, 0.0]])

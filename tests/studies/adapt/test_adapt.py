@@ -390,6 +390,9 @@ def test_halves_add_up_over_seeds():
     assert (told["seeds"], told["mean_s"], told["n"], told["overloaded"]) == (3, 2.0, 2, True)
     assert_allclose(told["ci_s"], 1.3 / 3)
     assert_allclose(told["p50_ci_s"], 0.3 / math.sqrt(3))
+    # seeds of a log have the same arrivals: they tell no more of them than one does
+    (told,) = over_seeds(pd.DataFrame(rows).assign(arrivals="trace")).to_dict("records")
+    assert_allclose([told["ci_s"], told["p50_ci_s"]], [1.9 / 3, 0.3])
 
 
 def test_the_printed_table(study):

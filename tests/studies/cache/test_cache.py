@@ -397,6 +397,15 @@ def test_outages_are_from_the_first_arrival_of_a_log_on(tmp_path, caplog, begin_
             {"neighbours": 0.1, "edges": 7, "nodes": {"a": 0.2, "b": 0.5}},
             "neighbours: found 7 edges that help each other; allowed: at most 6 that are not alike",
         ),
+        (
+            {"neighbours": 0.001, "nodes": {"a": [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], "b": 0.5}},
+            "neighbours: found 7 edges that help each other; allowed: at most 6 that are not alike",
+        ),
+        (
+            {"drift": 0.1, "drift_s": 2.9e-5},
+            "drift_s: found 2.9e-05; allowed: from 3e-05 on, 1,000,000 exchanges of ranks while 3000 reads come at 100/s",
+        ),
+        ({"drift": 0.1, "drift_s": 1e-17, "partitions": 1}, "drift_s: found 1e-17; allowed: from 3e-05 on"),
         ({"figures": "pie"}, "figures: found 'pie'; allowed: policies, sweep"),
         ({"figures": "sampling"}, "figures: found 'sampling'; allowed: policies"),
         ({"partitions": [5], "figures": "sweep"}, "figures: found 'sweep'; allowed: sequence"),
@@ -514,6 +523,45 @@ def test_partitions_of_a_small_cache(tmp_path):
     last = every["mean_s"].iloc[-1]
     assert_allclose(runs.loc[[("samplex", 1), ("syss", 1)], "mean_s"], last)
     assert (runs["mean_s"] >= best["mean_s"] - 1e-12).all()
+    # Student's quantile with three degrees of freedom, of four rounds
+    assert_allclose(runs["ci_s"], 3.182446 * runs["std_s"] / 2, rtol=1e-6, atol=1e-12)
     about = json.loads(best["params"])
     assert about["parity"] == 3
     assert cache_study(given, QUIET) == 0  # all of it is finished
+
+
+def test_partitions_that_an_earlier_command_did_not_write(tmp_path):
+    small = {"capacity": 12, "k": 3, "items": 20, "rounds": 2}
+    assert cache_study(options(tmp_path, partitions=[1], write=[], **small), QUIET) == 0
+    console = Console(file=StringIO(), width=200)
+    assert cache_study(options(tmp_path, partitions=[1, 5], figures=None, **small), console) == 0
+    for name in ("sequence", "distribution"):
+        text = f"figure {name}: needs the dataset partitions, which was not written"
+        assert text in console.file.getvalue()
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["sampling.png"]
+    assert "Recommended: " in (tmp_path / "recommended.json").read_text()
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.5])
+def test_options_that_the_study_of_sampling_does_not_read_are_said(tmp_path, caplog, drift):
+    small = {"capacity": 12, "k": 3, "items": 20, "rounds": 2, "drift": drift, "partitions": [1]}
+    unread = {"policy": "lru", "jitter": 0.5, "fail": "oregon", "neighbours": 0.1, "warm_up": 0.0, "buckets": 2}
+    assert cache_study(options(tmp_path / "some", **small, **unread), QUIET) == 0
+    said = [line for line in caplog.messages if line.endswith(" has no effect beside partitions=[1]")]
+    expected = {*unread, "replan_reads"} | ({"reads"} if drift == 0 else set())
+    assert {line.split("=")[0] for line in said} == expected
+    assert cache_study(options(tmp_path / "none", **small), QUIET) == 0
+    some, none = (read_results(tmp_path / name, "runs") for name in ("some", "none"))
+    assert_allclose(sorted(some["mean_s"]), sorted(none["mean_s"]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "change", [{"parity": 4}, {"copies": 1}, {"seed": 1}, {"popularity": [[5, 0.9], [15, 0.1]]}]
+)
+def test_options_that_the_study_of_sampling_reads(tmp_path, change):
+    small = {"capacity": 12, "k": 3, "items": 20, "rounds": 2, "partitions": [1]}
+    assert cache_study(options(tmp_path, **small), QUIET) == 0
+    assert cache_study(options(tmp_path, **(small | change)), QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    first, second = runs.loc[runs["scheme"] == "optimal", "mean_s"]
+    assert first != second

@@ -14,7 +14,7 @@ from ecjax.studies.cache.figures import kinds as cache
 from ecjax.studies.cache.figures import sampling as cache_sampling
 from ecjax.studies.cache.figures.bars import decisions, edges, failures, policies, throughput
 from ecjax.studies.cache.figures.lines import neighbours, sweep
-from ecjax.studies.cache.recommend import recommend
+from ecjax.studies.cache.recommend import recommend, recommend_sampling
 from ecjax.studies.cache.summary import show, show_plans
 from ecjax.studies.cache.tables import TABLES
 from ecjax.studies.cache.words import over_seeds, policy_name, replayed, varying
@@ -90,7 +90,8 @@ def test_over_seeds_are_means(runs):
     assert len(told) == len(POLICIES) * len(CAPACITIES) * len(FAILED) and (told["seeds"] == SEEDS).all()
     assert list(told["name"][:5]) == ["static optimum", "exact", "SampleX (1)", "SampleX (5)", "no cache"]
     assert_allclose(told["mean_s"].iloc[1], value(1, 10, 0, 0.5))
-    assert_allclose(told["ci_s"], 0.1 / np.sqrt(2))
+    # two seeds that differ by 0.2: a deviation of 0.2 / sqrt(2), and Student's quantile with one degree of freedom
+    assert_allclose(told["ci_s"], 12.7062 * 0.1, rtol=1e-5)
 
 
 def test_policies_are_bars_of_means_and_hits(out, runs):
@@ -202,6 +203,7 @@ def test_names():
 
 def row_of(policy, half_life_s, mean_s):
     point = {"k": 2, "capacity": 6, "copies": 0, "items": 9, "zipf": 1.0, "failed": None, "seed": 0}
+    point |= {"arrivals": "poisson"}
     times = dict.fromkeys(("p50_s", "p90_s", "p99_s", "p999_s", "chunk_hit_ratio", "full_hit_ratio"), 0.5)
     others = ("neighbour_hit_ratio", "filled_chunks", "failed_reads", "requests_per_s", "above_optimum")
     others += ("ci_s", "p50_ci_s", "p90_ci_s", "p99_ci_s")
@@ -270,3 +272,117 @@ def test_partitions_are_drawn_in_order(tmp_path):
     console = Console(file=StringIO(), width=120)
     show_plans(runs, console, "out")
     assert "+16.67%" in console.file.getvalue()
+
+
+def seeds_of(arrivals, means, half_width_s):
+    """Replays of one policy, a seed each."""
+    return pd.DataFrame(
+        row_of("lru", 60.0, mean) | {"seed": seed, "arrivals": arrivals, "ci_s": half_width_s}
+        for seed, mean in enumerate(means)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "means", "half_width_s", "told"),
+    [
+        # a log's reads are the same sixteen times; generated ones are not
+        ("trace", [2.0] * 16, 0.1, 0.1),
+        ("poisson", [2.0] * 16, 0.1, 0.1 / 4),
+        # other places shift the mean: a deviation of 1, and Student's quantile with two degrees of freedom
+        ("trace", [1.0, 2.0, 3.0], 0.1, 4.302653 / np.sqrt(3)),
+        ("poisson", [1.0, 2.0, 3.0], 0.1, 4.302653 / np.sqrt(3)),
+        # too few reads for intervals of single replays: seeds tell it only where they draw the reads
+        ("trace", [1.0, 2.0, 3.0], np.nan, np.nan),
+        ("poisson", [1.0, 2.0, 3.0], np.nan, 4.302653 / np.sqrt(3)),
+        ("trace", [2.0], 0.1, 0.1),
+    ],
+)
+def test_what_seeds_tell_of_a_mean(arrivals, means, half_width_s, told):
+    (row,) = over_seeds(seeds_of(arrivals, means, half_width_s)).to_dict("records")
+    assert row["ci_s"] == pytest.approx(told, rel=1e-6, nan_ok=True)
+
+
+def test_seeds_of_what_is_down_in_turn_count_once():
+    first, second = (seeds_of("poisson", means, np.nan) for means in ([1.0, 2.0], [3.0, 4.0]))
+    (row,) = over_seeds(pd.concat([first, second]).assign(failed="2 in turn")).to_dict("records")
+    # means of 2 and 3
+    assert row["ci_s"] == pytest.approx(12.7062 * 0.5, rel=1e-5)
+
+
+def states(*rows):
+    """Replays by policy, what is down, and mean."""
+    return pd.DataFrame(
+        row_of(policy, 60.0, mean) | {"failed": failed, "run_id": f"{policy}{failed}"}
+        for policy, failed, mean in rows
+    )
+
+
+def test_recommended_numbers_are_with_all_up_or_name_what_is_down():
+    up = [("exact", None, 2.0), ("lru", None, 3.0)]
+    down = [("exact", "a", 4.0), ("lru", "a", 9.0)]  # where policies differ most
+    told = recommend(states(*up, *down))
+    assert told.run_id == "exactNone"
+    assert told.sentence.startswith("Recommended: policy exact, fastest at 2 of 2 points; with all up: 2 s mean")
+    # fastest only where something is down
+    up = [("exact", None, 3.0), ("lru", None, 2.0)]
+    told = recommend(states(*up, *down, ("exact", "b", 5.0), ("lru", "b", 6.0)))
+    assert told.run_id == "exacta"
+    assert told.sentence.startswith("Recommended: policy exact, fastest at 2 of 3 points; with a down: 4 s mean")
+    assert recommend(states(*down)).sentence.startswith("Recommended: policy exact with a down: 4 s mean")
+    assert recommend(states(*up)).sentence.startswith("Recommended: policy LRU: 2 s mean")
+
+
+def plan_of(scheme, samples, above, seed=0, capacity=6):
+    """A row of the study of sampling whose best mean is 2 s with seed 0, 1 s with seed 1."""
+    point = {"status": "ok", "k": 2, "capacity": capacity, "copies": 0, "items": 9, "zipf": 1.0, "seed": seed}
+    names = {"run_id": f"{scheme}{samples}-{capacity}-{seed}", "scheme": scheme, "samples": samples}
+    times = {"mean_s": (1 + above) * (2.0 - seed), "above_optimum": above, "solve_s": 0.1 * (1 + seed)}
+    return point | names | times | {"failed": None, "half_life_s": None}
+
+
+def test_the_way_to_sample_is_recommended_by_all_seeds():
+    of_seeds = {("samplex", 5): (0.0, 0.1), ("rands", 5): (0.04, 0.04), ("exact", None): (0.0, 0.0)}
+    rows = [
+        plan_of(*way, above, seed) for way, values in of_seeds.items() for seed, above in enumerate(values)
+    ]
+    told = recommend_sampling(pd.DataFrame(rows))
+    assert told.run_id == "rands5-6-0"
+    assert told.sentence == (
+        "Recommended: RandS of 5 partitions: 4 % above the best plan, found in 150 ms; exact finds the best in 150 ms."
+    )
+
+
+def test_the_way_to_sample_is_recommended_by_most_points():
+    at_points = {("samplex", 5): (0.0, 0.05, 0.06), ("rands", 5): (0.01, 0.02, 0.03)}
+    rows = [
+        plan_of(*way, above, capacity=capacity)
+        for way, values in at_points.items()
+        for capacity, above in zip((6, 8, 10), values, strict=True)
+    ]
+    rows.append(plan_of("exact", None, 0.0, capacity=10) | {"solve_s": 0.7})
+    told = recommend_sampling(pd.DataFrame(rows))
+    assert told.run_id == "rands5-10-0"
+    assert told.sentence == (
+        "Recommended: RandS of 5 partitions, closest at 2 of 3 points; at chunks kept = 10: 3 % above the best plan, "
+        "found in 100 ms; exact finds the best in 700 ms."
+    )
+
+
+def test_partitions_and_plans_of_a_figure_are_of_one_seed(tmp_path):
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        for seed in (0, 1):
+            rows = [plan_of("optimal", None, 0.0, seed), plan_of("samplex", 1, 0.5, seed)]
+            latency = rows[0]["mean_s"] * np.array([2.0, 1.0])
+            places = {"run_id": [rows[0]["run_id"]] * 2, "place": [0.0, 1.0], "mean_s": latency}
+            store.commit(rows, {"partitions": pa.table(places)})
+    runs = read_results(tmp_path, "runs").sort_values("seed", kind="stable")
+    figure = cache_sampling.sequence(tmp_path, runs)
+    points, best = figure.axes[0].get_lines()
+    assert_allclose(points.get_ydata(), [4.0, 2.0])
+    assert_allclose(best.get_ydata(), 2.0)
+    assert "one of 2 seeds" in figure.get_suptitle()
+    figure = cache_sampling.distribution(tmp_path, runs)
+    values, line = figure.axes[0].get_lines()
+    assert_allclose(values.get_xdata(), [2.0, 4.0])
+    assert_allclose(line.get_xdata(), 3.0)
+    assert "one of 2 seeds" in figure.get_suptitle()

@@ -1,7 +1,7 @@
 """Options of ``ecjax cache`` and the identity of its runs."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -172,3 +172,14 @@ def test_a_log_is_read_as_its_analysis_read_it(tmp_path):
         assert [run.run_id for run in analysed] == [run.run_id for run in direct]
         runs += analysed
     assert len({run.run_id for run in runs}) == 2
+
+
+def test_numbers_of_items_where_none_are_said():
+    counts = {"generated": CacheOptions(), "log": CacheOptions(trace="log.csv")}
+    counts["log, sampling"] = CacheOptions(trace="log.csv", partitions=[1])
+    told = {name: checked(options).items for name, options in counts.items()}
+    assert told == {"generated": [1000], "log": [20_000], "log, sampling": [1000]}
+    (item,) = (item for item in fields(CacheOptions) if item.name == "items")
+    assert item.metadata["help"].endswith(
+        "default: 1,000, of a trace all, or the 20,000 most popular (1,000 with partitions)"
+    )
