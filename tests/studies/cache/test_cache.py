@@ -545,7 +545,14 @@ def test_partitions_that_an_earlier_command_did_not_write(tmp_path):
 @pytest.mark.parametrize("drift", [0.0, 0.5])
 def test_options_that_the_study_of_sampling_does_not_read_are_said(tmp_path, caplog, drift):
     small = {"capacity": 12, "k": 3, "items": 20, "rounds": 2, "drift": drift, "partitions": [1]}
-    unread = {"policy": "lru", "jitter": 0.5, "fail": "oregon", "neighbours": 0.1, "warm_up": 0.0, "buckets": 2}
+    unread = {
+        "policy": "lru",
+        "jitter": 0.5,
+        "fail": "oregon",
+        "neighbours": 0.1,
+        "warm_up": 0.0,
+        "buckets": 2,
+    }
     assert cache_study(options(tmp_path / "some", **small, **unread), QUIET) == 0
     said = [line for line in caplog.messages if line.endswith(" has no effect beside partitions=[1]")]
     expected = {*unread, "replan_reads"} | ({"reads"} if drift == 0 else set())

@@ -322,12 +322,16 @@ def test_recommended_numbers_are_with_all_up_or_name_what_is_down():
     down = [("exact", "a", 4.0), ("lru", "a", 9.0)]  # where policies differ most
     told = recommend(states(*up, *down))
     assert told.run_id == "exactNone"
-    assert told.sentence.startswith("Recommended: policy exact, fastest at 2 of 2 points; with all up: 2 s mean")
+    assert told.sentence.startswith(
+        "Recommended: policy exact, fastest at 2 of 2 points; with all up: 2 s mean"
+    )
     # fastest only where something is down
     up = [("exact", None, 3.0), ("lru", None, 2.0)]
     told = recommend(states(*up, *down, ("exact", "b", 5.0), ("lru", "b", 6.0)))
     assert told.run_id == "exacta"
-    assert told.sentence.startswith("Recommended: policy exact, fastest at 2 of 3 points; with a down: 4 s mean")
+    assert told.sentence.startswith(
+        "Recommended: policy exact, fastest at 2 of 3 points; with a down: 4 s mean"
+    )
     assert recommend(states(*down)).sentence.startswith("Recommended: policy exact with a down: 4 s mean")
     assert recommend(states(*up)).sentence.startswith("Recommended: policy LRU: 2 s mean")
 
