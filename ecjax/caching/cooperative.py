@@ -194,7 +194,7 @@ def _apart(useful: np.ndarray, latency_s: np.ndarray) -> list[tuple[list[np.ndar
         groups = [stores[group == g] for g in range(group.max() + 1)]
         alike: dict[bytes, list[int]] = {}
         for reader, row in zip(readers, near, strict=True):
-            alike.setdefault(row.tobytes() + latency_s[reader].tobytes(), []).append(reader)
+            alike.setdefault(row.tobytes() + latency_s[reader].tobytes(), []).append(int(reader))
         count = max(len(groups), len(alike))
         if count > MOST_STORES:
             raise UserError(

@@ -94,7 +94,10 @@ def recommend_sampling(runs: pd.DataFrame) -> Recommendation | None:
     points = means.groupby(list(POINT), dropna=False)
     least = points["above_optimum"].transform("min")
     ways = means[means["above_optimum"] <= least + ROUNDING].groupby(["scheme", "samples"], sort=False)
-    scheme, samples = ways.size().idxmax()
+    count = ways.size()
+    # of ways that are closest at equally many points the one that is least above the best at all of them
+    everywhere = means.groupby(["scheme", "samples"], sort=False)["above_optimum"].mean()
+    scheme, samples = everywhere[count.index[count == count.max()]].idxmin()
     closest = ways.get_group((scheme, samples))
     best = closest.loc[closest["above_optimum"].idxmax()]  # where it is farthest from the best plan
     most = f", closest at {len(closest)} of {points.ngroups} points" if points.ngroups > 1 else ""

@@ -390,3 +390,16 @@ def test_partitions_and_plans_of_a_figure_are_of_one_seed(tmp_path):
     assert_allclose(values.get_xdata(), [2.0, 4.0])
     assert_allclose(line.get_xdata(), 3.0)
     assert "one of 2 seeds" in figure.get_suptitle()
+
+
+def test_of_ways_to_sample_that_lead_equally_often_the_nearest_is_recommended():
+    at_points = {("samplex", 5): (0.0, 0.05), ("rands", 5): (0.04, 0.0)}
+    rows = [
+        plan_of(*way, above, capacity=capacity)
+        for way, values in at_points.items()
+        for capacity, above in zip((6, 8), values, strict=True)
+    ]
+    assert recommend_sampling(pd.DataFrame(rows)).sentence == (
+        "Recommended: RandS of 5 partitions, closest at 1 of 2 points; at chunks kept = 8: as good as the best plan, "
+        "found in 100 ms."
+    )
