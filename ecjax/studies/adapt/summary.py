@@ -44,14 +44,15 @@ def _show_replays(every: pd.DataFrame, console: Console) -> None:
     shown = every[~every["name"].isin(hidden)]
     for delays, rows in shown.groupby("delays", sort=False):
         unit = fitting_unit(*(rows[name] for name in _LATENCIES))
+        settings = ["setting"] if rows["setting"].any() else []
         latencies = {name: f"{word} {unit.name}" for name, word in _LATENCIES.items()}
         print_table(
             console,
             f"delays: {Path(str(delays)).name}",
-            ["rate /s", "load", "strategy", "n, k", *latencies.values(), "threads\nbusy"],
-            [_cells(row, unit) for row in rows.to_dict("records")],
-            words=("strategy",),
-            groups=list(rows[list(POINT)].itertuples(index=False, name=None)),
+            [*settings, "rate /s", "load", "strategy", "n, k", *latencies.values(), "threads\nbusy"],
+            [[*(row[name] for name in settings), *_cells(row, unit)] for row in rows.to_dict("records")],
+            words=(*settings, "strategy"),
+            groups=list(rows[[*POINT, "setting"]].itertuples(index=False, name=None)),
             least=(latencies["std_s"], "threads\nbusy", latencies["p90_s"], latencies["p50_s"], "n, k"),
             dataset="runs",
         )
@@ -94,7 +95,7 @@ def _cells(row: dict[Any, Any], unit: Unit) -> list[str]:
     latencies = [unit.cell(row[name]) for name in _LATENCIES]
     if not row["overloaded"]:
         latencies[0] = unit.interval(row["mean_s"], row["ci_s"])
-    strategy = row["strategy"] + ("*" if row["overloaded"] else "")
+    strategy = f"{row['strategy']} {row['variant']}".rstrip() + ("*" if row["overloaded"] else "")
     return [
         *(plain(row["rate_per_s"]), number(row["load"], ".3g"), strategy, _code(row)),
         *(*latencies, number(row["utilisation"], ".2f")),
@@ -113,7 +114,7 @@ def _show_comparison(rows: pd.DataFrame, console: Console) -> None:
     served = rows[~rows["overloaded"]]
     ours = served[served["strategy"] == _OURS]
     for peer in _PEERS:
-        both = ours.merge(served[served["strategy"] == peer], on=list(POINT), suffixes=("", "_peer"))
+        both = ours.merge(served[served["strategy"] == peer], on=[*POINT, "setting"], suffixes=("", "_peer"))
         if both.empty:
             continue
         words = []
@@ -125,14 +126,13 @@ def _show_comparison(rows: pd.DataFrame, console: Console) -> None:
 
 
 def _show_capacities(rows: pd.DataFrame, console: Console) -> None:
-    searched = rows[rows["capacity_share"].notna()].drop_duplicates("name")
-    if searched.empty:
-        return
-    unit = searched["capacity_per_s"].iloc[0] / searched["capacity_share"].iloc[0]
-    parts = (
-        f"{name} {share:.2f}"
-        for name, share in zip(searched["name"], searched["capacity_share"], strict=True)
-    )
-    say(
-        console, f"Capacity as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}."
-    )
+    searched = rows[rows["capacity_share"].notna()].drop_duplicates(["setting", "name"])
+    for setting, part in searched.groupby("setting", sort=False):
+        unit = part["capacity_per_s"].iloc[0] / part["capacity_share"].iloc[0]
+        parts = (
+            f"{name} {share:.2f}" for name, share in zip(part["name"], part["capacity_share"], strict=True)
+        )
+        where = f"{setting}: capacity" if setting else "Capacity"
+        say(
+            console, f"{where} as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}."
+        )

@@ -10,7 +10,7 @@ from ecjax.console import say
 from ecjax.intervals import half_width, half_width_of
 from ecjax.status import Status
 from ecjax.studies.schedule.rows import slowdown_of
-from ecjax.studies.schedule.words import POINT
+from ecjax.studies.schedule.words import POINT, by_setting
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.units import Unit, count_text, fitting_unit, plain
 
@@ -28,12 +28,14 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``sources``, ``scheduler``, ``group`` (number of point and source rule), ``seeds`` (that
+        The columns of a point, ``setting`` (of runs in one folder that differ in what has no column: capacities of
+        ports, inputs), ``sources``, ``scheduler``, ``group`` (number of point, setting and source rule), ``seeds`` (that
         did not fail), the means of the numbers, half widths of the 95 % intervals of times and slowdowns (over seeds,
         by Student's t; of one seed that of its replay, nan where it has none), ``improvement_least`` and
         ``improvement_most``; points and source rules in their order, schedulers by ``mean_s``.
     """
-    keys = [*POINT, "sources", "scheduler"]
+    runs = by_setting(runs)
+    keys = [*POINT, "setting", "sources", "scheduler"]
     rows = []
     for values, replays in runs.groupby(keys, sort=False, dropna=False):
         row = dict(zip(keys, values, strict=True))
@@ -47,7 +49,7 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         }
         rows.append(row)
     table = pd.DataFrame(rows)
-    group = table.groupby([*POINT, "sources"], sort=False, dropna=False).ngroup()
+    group = table.groupby([*POINT, "setting", "sources"], sort=False, dropna=False).ngroup()
     return table.assign(group=group).sort_values(["group", "mean_s"], kind="stable", ignore_index=True)
 
 
@@ -65,17 +67,18 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``sources``, ``scheduler``, ``change`` (mean over the seeds of mean_s / that of D-Target
-        - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change`` first;
-        given sources are compared with D-Target's replay of the same.
+        The columns of a point, ``setting``, ``sources``, ``scheduler``, ``change`` (mean over the seeds of mean_s / that
+        of D-Target - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change``
+        first; given sources are compared with D-Target's replay of the same.
     """
+    runs = by_setting(runs)
     finished = runs[runs["status"] == str(Status.OK)]
     peer = finished[(finished["scheduler"] == "dtarget") & finished["sources"].isin(_PEER_SOURCES)]
-    keys = [*POINT, "seed"]
+    keys = [*POINT, "setting", "seed"]
     # sources may be given for one part of a sweep only if they are for all of it
     both = finished.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
     both["change"] = both["mean_s"] / both["mean_s_peer"] - 1
-    names = [*POINT, "sources", "scheduler"]
+    names = [*POINT, "setting", "sources", "scheduler"]
     rows = [
         dict(zip(names, values, strict=True))
         | {"change": pairs["change"].mean(), "ci": half_width(pairs["change"].to_numpy(float))}
@@ -88,22 +91,26 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     """Print the replays of a study and what went wrong."""
     table = over_seeds(runs)
     swept = [name for name in POINT if table[name].nunique(dropna=False) > 1]
+    settings = ["setting"] if table["setting"].any() else []
     several = table["seeds"].max() > 1
     # without a lower bound nothing says what is left to gain
     bounded = table["gap"].notna().any()
     unit = fitting_unit(*(table[name] for name in _TIMES))
     times = {name: f"{word} {unit.name}" for name, word in _TIMES.items()}
-    rows = [_cells(row, swept, bounded, unit) for row in table.to_dict("records")]
+    rows = [
+        [*(row[name] for name in settings), *_cells(row, swept, bounded, unit)] for row in table.to_dict("records")
+    ]
     print_table(
         console,
         f"schedule: {count_text(len(runs), 'run')}{f', {table.seeds.max()} seeds' if several else ''} in {out}",
         [
+            *settings,
             *(name.replace("_", "\n") for name in swept),
             *("sources", "scheduler", *times.values(), "improvement", "slowdown"),
             *(["gap"] if bounded else []),
         ],
         rows,
-        words=("sources", "scheduler"),
+        words=(*settings, "sources", "scheduler"),
         groups=table["group"].tolist(),
         least=(times["p95_s"], times["p50_s"], "slowdown", times["p99_s"], "improvement"),
         dataset="runs",
@@ -133,14 +140,14 @@ def _show_best(runs: pd.DataFrame, swept: list[str], console: Console) -> None:
     changes = against_dtarget(runs)
     if changes.empty:
         return
-    for _, point in changes.groupby(list(POINT), sort=False, dropna=False):
+    for _, point in changes.groupby([*POINT, "setting"], sort=False, dropna=False):
         chosen_sources = point["sources"].isin(["least_work_ahead", "given"])
         ours = point[(point["scheduler"] == "local_search") & chosen_sources]
         shown = pd.concat([point.iloc[:1], ours]).drop_duplicates()
         itself = (shown["scheduler"] == "dtarget") & shown["sources"].isin(_PEER_SOURCES)
         for row in shown[~itself].to_dict("records"):
             with_sources = "" if row["sources"] == "given" else f" with {row['sources']}"
-            where = ", ".join(f"{name}={row[name]:g}" for name in swept)
+            where = ", ".join(filter(None, [row["setting"], *(f"{name}={row[name]:g}" for name in swept)]))
             margin = f" ± {row['ci']:.2%}" if math.isfinite(row["ci"]) else ""
             say(
                 console,

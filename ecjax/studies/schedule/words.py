@@ -9,9 +9,12 @@ import pandas as pd
 
 from ecjax.plotting.grid import own_rows
 from ecjax.plotting.looks import COLOURS
+from ecjax.studies.spine.settings import differing_settings
 
 BASELINE = "fair"
 POINT = ("n", "k", "share_at_zero", "rate_scale", "size_scale")
+# in ``params``: what has columns, and what is said of inputs and results
+_NO_SETTINGS = {*POINT, "sources", "scheduler", "input", "lower_bound_kind"}
 POINT_WORDS = {
     "n": "chunks kept, n",
     "k": "chunks needed, k",
@@ -56,6 +59,11 @@ def colours(names: list[str], first: Iterable[str] = _NAMES) -> dict[str, Any]:
     order = dict.fromkeys([*first, *names])
     every = dict(zip(order, itertools.cycle(COLOURS), strict=False))
     return {name: every[name] for name in names}
+
+
+def by_setting(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs with their ``setting``, as words: what tells those of one point and folder apart beside their seeds."""
+    return runs.assign(setting=differing_settings(runs, [*POINT, "sources", "scheduler"], _NO_SETTINGS))
 
 
 def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from ecjax.plotting.looks import COLOURS, line_look
 from ecjax.plotting.panels import few, legend, scale
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
-from ecjax.studies.adapt.words import basic, colours, over_seeds
+from ecjax.studies.adapt.words import basic, by_setting, colours, over_seeds
 
 _RATE = "requests/s"
 _TITLES = {"mean_s": "mean", "p50_s": "median", "p90_s": "90 % quantile", "p99_s": "99 % quantile"}
@@ -123,11 +123,14 @@ def deviation(out: Path, runs: pd.DataFrame) -> Figure | None:
 
 
 def _parts(means: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """By law of the delays, the rates of each in order, with what tells them apart."""
+    """By law of the delays and setting, the rates of each in order, with what tells them apart."""
     ordered = means.sort_values("rate_per_s", kind="stable")
-    names = list(dict.fromkeys(means["delays"]))
-    title = {name: Path(name).name if len(names) > 1 else "" for name in names}
-    return [(title[name], ordered[ordered["delays"] == name]) for name in names]
+    several = means["delays"].nunique() > 1
+    parts = []
+    for delays, setting in means[["delays", "setting"]].drop_duplicates().itertuples(index=False, name=None):
+        title = ", ".join(filter(None, [Path(delays).name if several else "", setting]))
+        parts.append((title, ordered[(ordered["delays"] == delays) & (ordered["setting"] == setting)]))
+    return parts
 
 
 def _lines(axes: Axes, means: pd.DataFrame, runs: pd.DataFrame, value: str) -> None:
@@ -151,7 +154,9 @@ def _lines(axes: Axes, means: pd.DataFrame, runs: pd.DataFrame, value: str) -> N
 
 def _least(line: pd.DataFrame, runs: pd.DataFrame, value: str) -> np.ndarray:
     """Of each rate the least quantile of any static code, mean over the seeds."""
+    runs = by_setting(runs)
     best = runs[(runs["strategy"] == BEST_STATIC) & runs["delays"].isin(line["delays"])]
+    best = best[best["setting"].isin(line["setting"])]
     best = best.dropna(subset="envelope")
     values = [json.loads(text)[value]["value"] for text in best["envelope"]]
     least = pd.Series(values, best["rate_per_s"].to_numpy(), float).groupby(level=0).mean()

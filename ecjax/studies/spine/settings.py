@@ -1,0 +1,61 @@
+"""What tells runs in one folder apart that no column does: parameters in ``params``, and inputs."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from ecjax.options import shown
+
+_DIGITS = 6  # of an input id, to tell a few of them apart
+
+
+def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collection[str]) -> pd.Series:
+    """Of each run the parameters and the input that runs of its kind do not share: runs of one text are seeds of one.
+
+    Args:
+        runs: rows of the ``runs`` dataset, with ``params`` and ``input_id``.
+        like: columns; runs that are equal in these are of one kind.
+        apart: parameters that are no settings: they have columns of their own, or are results.
+
+    Returns:
+        As ``threads=8, k_max=2``; empty where all runs of a kind have the same. Settings that differ in one kind are
+        named in all, an input only where nothing else tells it from another.
+    """
+    kinds = runs.groupby(list(like), sort=False, dropna=False).ngroup().to_numpy()
+    told = [
+        {name: value for name, value in _parameters(text).items() if name not in apart}
+        for text in runs["params"].fillna("{}")
+    ]
+    names = list(dict.fromkeys(name for each in told for name in each))
+    differing = [
+        name
+        for name in names
+        if len({(kind, each.get(name)) for kind, each in zip(kinds, told, strict=True)}) > len(set(kinds))
+    ]
+    texts = [", ".join(f"{name}={each[name]}" for name in differing if name in each) for each in told]
+    alike = list(zip(kinds, texts, strict=True))
+    ids = runs["input_id"].astype(str).str[:_DIGITS]
+    if len(set(zip(alike, ids, strict=True))) > len(set(alike)):
+        texts = [f"{text}, input {name}".removeprefix(", ") for text, name in zip(texts, ids, strict=True)]
+    return pd.Series(texts, runs.index, object)
+
+
+@cache
+def _parameters(text: str) -> Mapping[str, str]:
+    """Parameters as an option would set them, those of sections and of a list with one mapping by their own names."""
+    told = {}
+    for name, value in json.loads(text).items():
+        told |= _flat(name, value)
+    return told
+
+
+def _flat(name: str, value: Any) -> dict[str, str]:
+    if isinstance(value, dict):
+        return {f"{name}.{key}": shown(each) for key, each in value.items()}
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        # of several the input id tells
+        return {key: shown(each) for key, each in value[0].items()} if len(value) == 1 else {}
+    return {} if value is None else {name: shown(value)}
