@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     finish_s: np.ndarray  # (F,) time when each flow ended
     source: np.ndarray  # (F,) server that sent it
     events: int  # moments at which rates changed
-    moved: int  # flows that changed their source before they began
+    moved: int  # times that a flow changed its source before it began
     log: np.ndarray  # (rows, 4) start_s, end_s, flow, rate (bytes/s) of every interval; empty unless asked
 
 

@@ -1,6 +1,7 @@
 """Laws of task delays of ``ecjax adapt``: by name, of a table, of a log, or of one that was analysed."""
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,12 @@ from ecjax.tables.importers.detect import read_head
 from ecjax.tables.patterns import log_location
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results, read_run
+from ecjax.tables.statistics.affine import SECOND_MISFIT
+from ecjax.units import count_text
 
 _KINDS = {rules.EXPONENTIAL: EXPONENTIAL, rules.LOGNORMAL: LOGNORMAL}
 _LINES = ("delta_s", "delta_s_per_byte", "psi_s", "psi_s_per_byte")
+_MEAN_MISFIT = 0.05  # of which ecjax analyze warns, too
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,9 @@ def _read(word: str, options: AdaptOptions) -> list[Laws]:
         raise UserError(f"delays: found {word!r}; allowed: {', '.join(DELAYS)}, or {PATHS}")
     if (path / "runs").is_dir():
         return [_of_analysis(path)]
-    if options.columns is None and {"name", "law"} <= set(read_head(path).columns):
+    columns = set(read_head(path).columns)
+    # columns= may be the trace's
+    if {"name", "law"} <= columns and (options.columns is None or {"shift_s", "scale_s"} <= columns):
         return _of_table(word)
     return [_of_log(word, options)]
 
@@ -169,18 +175,57 @@ def _of_analysis(folder: Path) -> Laws:
     rho = 0.0
     if traces and traces[0]["delay_quantity"] == "service" and traces[0]["chunk_correlation"] is not None:
         rho = exponential_rho(traces[0]["chunk_correlation"])
-    laws = {op: _pooled(rows, folder.name, rho) for op, rows in service.groupby("op")}
-    return Laws(folder.name, laws, f"affine laws of {service['node_id'].nunique()} nodes, averaged")
+    laws, nodes = {}, set()
+    for op, rows in service.groupby("op"):
+        used = _with_lines(rows, folder.name)
+        laws[op] = _pooled(used, folder.name, rho)
+        nodes |= set(used["node_id"])
+        _warn_of_misfit(laws[op], used, f"delays={folder}: the affine law of {op}s")
+    return Laws(folder.name, laws, f"affine laws of {count_text(len(nodes), 'node')}, averaged")
 
 
-def _pooled(rows: pd.DataFrame, name: str, rho: float) -> DelayModel:
-    """The mean of the nodes' laws, weighted by accesses; their spread between nodes is not in it."""
+def _with_lines(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Rows of nodes whose laws tell how delays grow with the size; of one chunk size all rows, without growth."""
     sloped = rows.dropna(subset=list(_LINES))
     if sloped.empty:
         log.info("delays: %s has one chunk size: all sizes take its law", name)
         rows = rows.assign(delta_s=rows["fit_mean_s"] - rows["fit_std_s"], psi_s=rows["fit_std_s"])
-        sloped = rows.fillna({"delta_s_per_byte": 0.0, "psi_s_per_byte": 0.0})
+        return rows.fillna({"delta_s_per_byte": 0.0, "psi_s_per_byte": 0.0})
+    left_out = set(rows["node_id"]) - set(sloped["node_id"])
+    if left_out:
+        log.info("delays: %s: left out: %s of one chunk size", name, count_text(len(left_out), "node"))
+    return sloped
+
+
+def _pooled(rows: pd.DataFrame, name: str, rho: float) -> DelayModel:
+    """The mean of the nodes' laws, weighted by accesses; their spread between nodes is not in it."""
     shift, shift_slope, scale, scale_slope = (
-        float(np.average(sloped[part], weights=sloped["count"])) for part in _LINES
+        float(np.average(rows[part], weights=rows["count"])) for part in _LINES
     )
     return DelayModel(name, EXPONENTIAL, 0.0, rho, shift, shift_slope, scale, scale_slope)
+
+
+def _warn_of_misfit(model: DelayModel, rows: pd.DataFrame, law: str) -> None:
+    """Say where a law is far from the delays of the rows, which hold stalls and the worst 10 % that no law is fitted to.
+
+    Args:
+        model: law of a shifted exponential.
+        rows: of the dataset ``delays`` of an analysis.
+        law: what it is called.
+    """
+    size, weight = rows["chunk_bytes"], rows["count"] / rows["count"].sum()
+    random = model.scale_s + model.scale_s_per_byte * size
+    fitted = model.shift_s + model.shift_s_per_byte * size + random
+    fitted_square = float((weight * (fitted**2 + random**2)).sum())
+    square = float((weight * (rows["mean_s"] ** 2 + rows["std_s"].fillna(0.0) ** 2)).sum())
+    if not min(square, fitted_square) > 0:
+        return  # refused where sizes are known
+    mean, ratio = float((weight * fitted).sum() / (weight * rows["mean_s"]).sum()), square / fitted_square
+    if abs(mean - 1) > _MEAN_MISFIT or abs(math.log(ratio)) > math.log(SECOND_MISFIT):
+        log.warning(
+            "%s misses the delays measured: its mean by %+.0f %%, and their second moment is %.2g times that of the law. "
+            "It is fitted without the worst 10 %% and stalls, and averaged over nodes: delays=LOG has the delays as measured",
+            law,
+            100 * (mean - 1),
+            ratio,
+        )

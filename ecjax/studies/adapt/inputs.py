@@ -90,7 +90,7 @@ def _cases(options: AdaptOptions, proxy: Proxy, points: Callable[[float], list[P
     for point in points(proxy.basic_capacity_per_s):
         length = options.timeline_s
         if length is None and point.end_s is not None:
-            length = point.end_s / _INTERVALS
+            length = (point.end_s - point.begin_s) / _INTERVALS
         cases.append(Case(proxy, point, length))
     return cases
 

@@ -20,6 +20,7 @@ from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.place import Place
 from ecjax.tables.rates import end_of_rates, ends_early
 from ecjax.tables.read import read_input
+from ecjax.units import count_text, time_text
 
 _LEAST_REQUESTS, _MOST_REQUESTS = 1, 10**8
 
@@ -36,7 +37,8 @@ class Point:
         names: what names the point beside the proxy's ``input_id`` and the seed, for run ids.
         requests: the requests, by seed; drawn anew by every call.
         constant: whether the rate is constant, so that latencies become stationary.
-        end_s: s, when steps end; None elsewhere.
+        begin_s: s, when steps begin.
+        end_s: s, when they end; None elsewhere.
     """
 
     kind: str
@@ -46,6 +48,7 @@ class Point:
     names: dict[str, Any]
     requests: Callable[[int], Requests]
     constant: bool = False
+    begin_s: float = 0.0
     end_s: float | None = None
 
 
@@ -108,6 +111,7 @@ def _of_steps(steps: list[tuple[float, float]], scales: list[float], classes: li
                 scale,
                 {"steps": steps, "rate_scale": scale},
                 partial(arrivals.poisson, rates._replace(rate=rates.rate * scale), None),
+                begin_s=float(start[0]),
                 end_s=rates.end_s,
             )
             for scale in scales
@@ -128,7 +132,7 @@ def _of_rates(options: AdaptOptions, classes: list[RequestClass]) -> _Points:
 
     def points(capacity: float) -> list[Point]:
         base = options.rate or [load * capacity for load in options.load]
-        if factors is not None and end > 0:
+        if factors is not None:
             _say_end(options, arrivals.varying(1.0, shares, factors), end, base)
         return [
             Point(
@@ -153,14 +157,32 @@ def _of_rates(options: AdaptOptions, classes: list[RequestClass]) -> _Points:
 
 
 def _say_end(options: AdaptOptions, unit: Rates, end: float, base: list[float]) -> None:
-    """Warn where the slowest point has more requests than a table has intervals for; ``unit``: at one request per s."""
+    """Warn where the slowest point has more requests than a table has intervals for, or than ever come.
+
+    Args:
+        options: checked, with rates.
+        unit: rates of a point of one request/s.
+        end: of the intervals of the table, s; 0: not known.
+        base: requests/s before rate_scale.
+    """
+    ends = not unit.rate[-1].any()
+    until = float(unit.start_s[-1]) if ends else end
     slowest = min(base) * min(options.rate_scale)
-    come = round(slowest * arrivals.mean_count_until(unit, end))
-    if come < options.requests:
-        least = f" at {slowest:.3g} requests/s" if len(base) * len(options.rate_scale) > 1 else ""
+    come = round(slowest * arrivals.mean_count_until(unit, until))
+    if until <= 0 or come >= options.requests:
+        return
+    least = f" at {slowest:.3g} requests/s" if len(base) * len(options.rate_scale) > 1 else ""
+    if ends:
         log.warning(
-            ends_early(str(options.rates), end, come, options.requests, "request", least, _LEAST_REQUESTS)
+            "rates=%s: its factors are 0 from %s on: %s of %s are expected to come until then%s, and no others come",
+            options.rates,
+            time_text(until),
+            f"{come:,}",
+            count_text(options.requests, "request"),
+            least,
         )
+        return
+    log.warning(ends_early(str(options.rates), end, come, options.requests, "request", least, _LEAST_REQUESTS))
 
 
 def _factors(table: pa.Table, path: str, names: list[str]) -> Factors:

@@ -21,7 +21,7 @@ from ecjax.studies.adapt.strategies import Choice, Prepared, choices, fastest, s
 from ecjax.studies.adapt.tables import BEST_STATIC, STATIC
 from ecjax.studies.spine.batches import Batch
 
-_SEED = 0  # none of those of the study: what is prepared is the same for all of them
+_SEED = 0  # of what is prepared: the same for all seeds of a study, which one of them may be
 _ROUGH = 10_000  # requests by which a capacity is roughly measured,
 _ROUGH_PER_THREAD = 8  # at least so many: the first ones are all admitted at once
 _LONG = ("calibrated", BEST_STATIC)  # to be begun first
@@ -85,10 +85,15 @@ def _one(proxy: Proxy, choice: Choice, settings: Settings, worker: Worker) -> Pr
     detail(_name(proxy, choice))
     table, throughput = None, None
     if choice.strategy == BEST_STATIC:
-        shared = choices([STATIC], ALL, proxy.classes)
-        rates = worker.pool.map(partial(_saturated, proxy, seed=_SEED), shared)
-        throughput = dict(zip(shared, rates, strict=True))
-        served = static(fastest(throughput))
+        if len(proxy.classes) > 1 and not settings.capacity:
+            return Prepared()  # its codes are searched with the requests
+        by_class = [
+            _throughput(replace(proxy, classes=[each], models=[model]), worker)
+            for each, model in zip(proxy.classes, proxy.models, strict=True)
+        ]
+        throughput = by_class[0] if len(by_class) == 1 else None
+        # the codes that need the threads for the least time are those of every class alone
+        served = static(Choice(STATIC, tuple(code for each in by_class for code in fastest(each).codes)))
     elif choice.strategy == STATIC:
         served = static(choice)
     else:
@@ -96,6 +101,12 @@ def _one(proxy: Proxy, choice: Choice, settings: Settings, worker: Worker) -> Pr
     if not settings.capacity:
         return Prepared(table, throughput)
     return Prepared(table, throughput, worker.pool.submit(_capacity, proxy, served, _SEED).result())
+
+
+def _throughput(proxy: Proxy, worker: Worker) -> dict[Choice, float]:
+    """About the capacity of every static code of a proxy with one class, requests/s."""
+    codes = choices([STATIC], ALL, proxy.classes)
+    return dict(zip(codes, worker.pool.map(partial(_saturated, proxy, seed=_SEED), codes), strict=True))
 
 
 def _capacity(proxy: Proxy, codes: Strategy, seed: int) -> float:

@@ -145,7 +145,7 @@ def _parts(item: Item, case: Case) -> dict[Choice, Strategy | None]:
         return {}
     if choice.strategy == STATIC:
         return {choice: static(choice)}
-    if prepared.throughput is None or len(case.proxy.classes) > 1:
+    if prepared.throughput is None:
         return {choice: prepared.strategy}
     rate = case.point.rate_per_s if case.point.constant else None
     return {part: static(part) for part in candidates(prepared.throughput, rate)}
@@ -226,18 +226,22 @@ def _results(item: Item, best: Replayed, case: Case, settings: Settings) -> dict
     return results
 
 
-def _relaxation_s(item: Item, best: Replayed, case: Case) -> float:
+def _relaxation_s(item: Item, best: Replayed, case: Case) -> float | None:
     """How long the proxy remembers how it began, s: the relaxation time of an M/M/c queue of tasks (van Doorn).
 
-    It is m / (c (1 - sqrt(rho))^2) near saturation, and never less than the mean time m of a task.
+    It is m / (c (1 - sqrt(rho))^2) near saturation, and never less than the mean time m of a task; None where rho is
+    1 or more, as that of strategies that adapt may be while their capacity is not known.
     """
     proxy, point, _ = case
-    if item.prepared.capacity_per_s is not None:
-        rho = point.rate_per_s / item.prepared.capacity_per_s
-    elif item.choice.strategy in (STATIC, BEST_STATIC):
-        rho = best.row["utilisation"]
+    strategy, capacity = item.choice.strategy, item.prepared.capacity_per_s
+    if strategy == BEST_STATIC or (strategy == STATIC and capacity is None):
+        rho = best.row["utilisation"]  # the capacity of best_static is that of other codes
+    elif capacity is not None:
+        rho = point.rate_per_s / capacity
     else:
         rho = point.load  # threads that are idle are used, too
+    if rho >= 1:
+        return None
     empty = max(1 - math.sqrt(rho), _LEAST_EMPTY)
     return best.task_s * max(1.0, 1 / (proxy.threads * empty**2))
 

@@ -38,9 +38,9 @@ class Prepared(NamedTuple):
     Attributes:
         strategy: its table of codes; None of static codes, which need none, and of ``best_static``, whose code depends
             on the requests.
-        throughput: of ``best_static``: about the capacity of every static code that all classes share, requests/s.
+        throughput: of ``best_static`` with one class: about the capacity of every static code, requests/s.
         capacity_per_s: largest rate that it can serve, requests/s; None where it was not searched. Of ``best_static``
-            it is that of the best code that all classes may share.
+            it is that of the codes that need the threads for the least time, one per class.
         error: why there is none of the above.
     """
 

@@ -36,7 +36,7 @@ TABLES = job_tables(
             "relaxation_s",
             FLOAT,
             "s",
-            "about how long the proxy remembers that it began empty; null: rates vary, or it is overloaded",
+            "about how long the proxy remembers that it began empty; null: rates vary, or it may be overloaded",
         ),
         Column("tasks_per_request", FLOAT, "", "tasks that were started, per request"),
         Column("mean_n", FLOAT, "", "mean n over requests"),

@@ -103,6 +103,7 @@ def read_cases(options: ScheduleOptions) -> list[Case]:
 def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
     if options.trace is None:
         _check_log_is_meant(options, "no trace")
+        say_unused(options, ("clients",), "generated reads, which go to generate.clients")
         yield from _generated(options)
         return
     path = log_location(options.trace)
@@ -163,6 +164,7 @@ def _generated(options: ScheduleOptions) -> Iterator[Case]:
                 f"generate.k_range={list(drawn.k_range)}: found n={options.n} and k={options.k}; allowed: one n "
                 "and one k (neither is used, as every file draws its own)"
             )
+        say_unused(options, ("n", "k"), f"generate.k_range={list(drawn.k_range)}")
         codes = [(None, None)]
     for n, k in codes:
         for share in options.share_at_zero:
@@ -220,8 +222,10 @@ def _of_log(options: ScheduleOptions, reading: Reading) -> Iterator[Case]:
             "nodes)"
         )
     trace, how = open_reading(reading), reading.options
-    for k, placement in _placements(options):
+    for place, (k, placement) in enumerate(_placements(options)):
         reads = logged_reads(trace, placement, options.clients, how["sort"])
+        if reads.named and not place:
+            say_unused(options, ("clients",), "the column edge of the log")
         names = {"trace": trace.fingerprint, "kept": placement.input_id, "clients": len(reads.client_ids)}
         names |= {"columns": dict(how["columns"] or {}), "extent_bytes": how["extent_bytes"]}
         yield _case(
@@ -242,8 +246,10 @@ def _of_log(options: ScheduleOptions, reading: Reading) -> Iterator[Case]:
 def _placements(options: ScheduleOptions) -> Iterator[tuple[int | None, Placement]]:
     """Where the chunks of files are, for every k to be tried; None where files have k in their table."""
     if options.plan is not None:
+        say_unused(options, ("k",), f"plan={options.plan}")
         yield None, placement_of_plan(options.plan, options.plan_run, options.plan_where)
     elif has_k(str(options.files)):
+        say_unused(options, ("k",), "files with a column k")
         yield None, placement_in_table(str(options.files), None)
     else:
         for k in options.k:

@@ -43,6 +43,7 @@ class LoggedReads(NamedTuple):
     workload: Workload
     ids: pa.Array  # (C,) place of each among the requests of the log, in order of arrival, from 0
     client_ids: pa.Array  # of the receiving ports
+    named: bool  # whether the log names the clients
 
 
 def placement_of_plan(folder: str, plan_run: str | None, plan_where: str | None) -> Placement:
@@ -194,4 +195,4 @@ def logged_reads(trace: Trace, placement: Placement, clients: int, sort: bool) -
         np.concatenate([[0], np.cumsum(counts)]),
         placement.node[ranges(placement.first[file], counts)],
     )
-    return LoggedReads(workload, pa.array(places), client_ids)
+    return LoggedReads(workload, pa.array(places), client_ids, edges.index is not None)

@@ -47,7 +47,7 @@ TABLES = job_tables(
         Column("makespan_s", FLOAT, "s", "from the first arrival to the last end"),
         Column("max_utilisation", FLOAT, "", "bytes of the busiest port / (its capacity * makespan_s)"),
         Column("events", INTEGER, "", "moments at which rates were computed"),
-        Column("moved_chunks", INTEGER, "", "flows that changed their source"),
+        Column("moved_chunks", INTEGER, "", "times that a flow changed its source"),
     ),
     coflows=(
         Column("scheduler", STRING, "", "who sent when, and how fast"),
