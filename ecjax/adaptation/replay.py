@@ -54,6 +54,22 @@ def replay(
     return Outcome(np.subtract(completion, arrival, out=completion), admitted, level, busy_s, started)
 
 
+def alone(tasks: Tasks, code: tuple[int, int], requests: int, seed: int) -> tuple[float, float]:
+    """Mean service delay and mean thread time, s, of requests that have a proxy to themselves, each from the start.
+
+    A replay with long gaps would give the same where delays are not so heavy-tailed that one outlasts every gap.
+
+    Args:
+        tasks: delays of the tasks, of one class.
+        code: n, k of all requests.
+        requests: whose delays are drawn, as in a replay.
+        seed: of the delays.
+    """
+    key = np.uint64(streams.key(seed, PURPOSE))
+    delay_s, busy_s = _alone(requests, key, tasks, *code)
+    return delay_s / requests, busy_s / requests
+
+
 @njit(inline="always")
 def _insert(values, first, count, value):
     """Insert into the ascending values[first:count]; there must be room for one more."""
@@ -213,3 +229,22 @@ def _replay(arrival, class_of, key, threads, tasks, strategy, smoothing, results
             spent += end
             busy += 1
     return spent, started
+
+
+@njit(error_model="numpy")
+def _alone(requests, key, tasks, n, k):
+    kind, shape, rho, shift, scale, quantiles, background = tasks
+    law, law_shape, law_rho, least, most = kind[0], shape[0], rho[0], shift[0, k], scale[0, k]
+    completions = np.empty(n)
+    delay = spent = 0.0
+    for i in range(requests):
+        state = streams.stream(key, i)
+        common = draws.normal(draws.task_state(state, 0)) if law_rho > 0.0 else 0.0
+        for j in range(n):
+            end = _unit(law, law_shape, law_rho, common, draws.task_state(state, j + 1))
+            end = _interpolated(quantiles, 0, k, end) if law == EMPIRICAL else least + most * end
+            _insert(completions, 0, j, end)
+        delay += completions[k - 1]
+        for j in range(n):
+            spent += completions[j] if background[0] else min(completions[j], completions[k - 1])
+    return delay, spent

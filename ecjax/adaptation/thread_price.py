@@ -6,10 +6,9 @@ its codes run along the lower hull of (usage, delay). All classes share the thre
 
 import numpy as np
 
-from ecjax.adaptation import strategies
 from ecjax.adaptation.delays import DelayModel, tasks_of
 from ecjax.adaptation.proxy import RequestClass
-from ecjax.adaptation.replay import replay
+from ecjax.adaptation.replay import alone
 from ecjax.adaptation.static_code import all_codes
 
 Code = tuple[int, int]  # n, k
@@ -24,15 +23,8 @@ _NEAR_HULL = 1.05  # codes whose delay is so near to the hull may be the best fo
 def profile(request_class: RequestClass, model: DelayModel, seed: int) -> Profile:
     """Mean service delay and usage (thread-seconds) of every code of a class, each request alone, s."""
     tasks = tasks_of([request_class], [model])
-    values = {}
-    # far enough apart that no request meets the one before
-    arrival = (
-        np.arange(_ALONE) * 1e4 * (tasks.shift.max() + tasks.scale.max() + tasks.quantiles.max(initial=0.0))
-    )
-    for n, k in all_codes(request_class.k_max, request_class.r_max):
-        alone = replay(arrival, np.zeros(_ALONE, np.uint8), tasks, strategies.static([(n, k)]), n, seed)
-        values[n, k] = float(alone.latency_s.mean()), alone.busy_s / _ALONE
-    return values
+    codes = all_codes(request_class.k_max, request_class.r_max)
+    return {code: alone(tasks, code, _ALONE, seed) for code in codes}
 
 
 def plans_by_price(profiles: list[Profile]) -> list[Plan]:
