@@ -286,6 +286,31 @@ def test_bars_are_means_over_seeds_and_nothing_else():
     assert [(line["name"], line["y"]) for line in lines] == [("n 3", [3.0, 6.0]), ("n 4", [4.0, 8.0])]
 
 
+def test_settings_of_a_proxy_are_no_seeds():
+    def run(place, params, **own):
+        row = {"strategy": "static", "n": 1, "k": 1, "rate_per_s": 1.0, "mean_s": 1.0, "capacity_per_s": 9.0}
+        return row | {"seed": place, "params": json.dumps(params)} | own
+
+    title = "Rate that can be served"
+    threads = [run(0, {"threads": count}, capacity_per_s=5.0 * count) for count in (8, 16)]
+    assert drawn("adapt", title, threads) == {"threads 8": 40.0, "threads 16": 80.0}
+    memory = [
+        run(0, {"memory": value}, strategy="tofec", n=None, k=None, capacity_per_s=1 + value)
+        for value in (0.0, 0.5)
+    ]
+    assert drawn("adapt", title, memory) == {"memory 0": 1.0, "memory 0.5": 1.5}
+    lengths = [run(0, {"requests": count}, mean_s=count / 1000) for count in (1000, 2000)]
+    assert drawn("adapt", "Latency by strategy", lengths) == {"requests 1000": 1.0, "requests 2000": 2.0}
+    assert drawn("adapt", title, lengths) == {"static": 9.0}
+    # steps have as many requests as come, another number with every seed
+    seeds = [run(seed, {"threads": 8}, requests=100 + seed, mean_s=1.0 + seed) for seed in range(3)]
+    assert drawn("adapt", "Latency by strategy", seeds) == {"static": 2.0}
+    # the best static code is another one at another rate
+    best = [run(0, {}, strategy="best_static", n=3 - n, rate_per_s=float(n), mean_s=2.0 * n) for n in (1, 2)]
+    (line,) = titled(jobs.section(study("adapt", best)), "Latency against rate").traces
+    assert line["y"] == [2.0, 4.0]
+
+
 def test_widths_of_coflows_are_those_of_their_run():
     runs = [
         {"scheduler": "fair", "sources": "given", "rate_scale": scale, "mean_s": 1.0} for scale in (1.0, 2.0)

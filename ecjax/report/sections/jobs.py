@@ -1,5 +1,6 @@
 """Bars and lines of schedulers, adaptive coding, caches, Ceph clusters and benchmarks: a row of a table per chart."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,7 +56,10 @@ class Shares:
 # columns of ``runs`` that may differ between runs of one name: rows of several of them are no seeds of one
 _POINT = {
     "schedule": ("rate_scale", "size_scale", "n", "k", "share_at_zero", "input_id"),
-    "adapt": ("n", "k", "delays", "arrivals", "rate_per_s", "rate_scale", "input_id"),
+    "adapt": (
+        *("n", "k", "delays", "arrivals", "rate_per_s", "rate_scale"),
+        *("threads", "memory", "requests", "input_id"),
+    ),
     "cache": (
         "neighbour_s",
         "k",
@@ -68,6 +72,8 @@ _POINT = {
         "input_id",
     ),
 }
+# of adapt, in ``params`` only
+_SETTINGS = {"threads": pa.int64(), "memory": pa.float64(), "requests": pa.int64()}
 _EVERY_RUN = ("runs", "bench", "coflow_widths", "coflows")
 _LEVELS = np.linspace(0, 1, 201)
 _LATENCIES = (("mean_s", "mean"), ("p50_s", "median"), ("p99_s", "99th percentile"))
@@ -140,7 +146,7 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines | Shares, ...]]] = {
                 ("strategy",),
                 (("capacity_per_s", "capacity"),),
                 ("strategy", "largest rate (1/s)"),
-                same=("arrivals", "rate_per_s", "rate_scale"),
+                same=("arrivals", "rate_per_s", "rate_scale", "requests"),
             ),
             Lines("Latency over time", "timeline", "start_s", "mean_s", (), ("time (s)", "mean latency (s)")),
         ),
@@ -271,6 +277,8 @@ def section(results: Results) -> Section | None:
         table = results.table(item.dataset) if item.dataset in _EVERY_RUN else results.of_run(item.dataset)
         if table is None:
             continue
+        if results.job == "adapt" and item.dataset == "runs":
+            table = _with_settings(table)
         point = _POINT.get(results.job, ()) if item.dataset in _EVERY_RUN else ()
         if isinstance(item, Lines):
             by = _telling(table, item.by, [name for name in point if name != item.x])
@@ -290,6 +298,21 @@ def section(results: Results) -> Section | None:
             charts.append(bars(item.title, means, "label", item.values, item.axes, item.log))
     drawn = [chart for chart in charts if chart is not None]
     return Section(title, charts=drawn) if drawn else None
+
+
+def _with_settings(runs: pa.Table) -> pa.Table:
+    """Runs of adapt with columns of what only ``params`` tells, and n and k of static codes alone: others choose theirs."""
+    parameters = [json.loads(text) for text in runs.column("params").to_pylist()]
+    columns = {name: runs.column(name) for name in runs.column_names}
+    columns |= {
+        name: pa.array([each.get(name) for each in parameters], kind) for name, kind in _SETTINGS.items()
+    }
+    for name in ("n", "k"):
+        if {name, "strategy"} <= columns.keys():
+            pairs = zip(columns["strategy"].to_pylist(), columns[name].to_pylist(), strict=True)
+            of_static = [value if strategy == "static" else None for strategy, value in pairs]
+            columns[name] = pa.array(of_static, columns[name].type)
+    return pa.table(columns)
 
 
 def _with_point(table: pa.Table, runs: pa.Table, point: Sequence[str]) -> pa.Table:
