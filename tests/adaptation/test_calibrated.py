@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from drawn_proxies import delays
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ecjax.adaptation import arrivals, strategies
 from ecjax.adaptation.calibrated import calibrated
-from ecjax.adaptation.delays import BUILT_IN, mean_delay, tasks_of
-from ecjax.adaptation.proxy import IN_SYSTEM, RequestClass
+from ecjax.adaptation.delays import BUILT_IN, DelayModel, mean_delay, tasks_of
+from ecjax.adaptation.proxy import IN_SYSTEM, LOGNORMAL, RequestClass
 from ecjax.adaptation.replay import replay
 from ecjax.adaptation.static_code import all_codes
 from ecjax.adaptation.thread_price import plans_by_price, profile
@@ -92,6 +93,23 @@ def test_more_in_the_system_shorter_codes(few):
     known = profile(FEW, BUILT_IN["shifted_exp"], 0)
     usage = [known[n, k][1] for n, k in zip(few.n[0], few.k[0], strict=True)]
     assert (np.diff(few.edges[0]) >= 0).all() and (np.diff(usage) < 0).all()
+
+
+def test_codes_are_profiled_without_a_queue_however_long_the_tail():
+    """One delay of the law is longer than 10^4 times its median and all others: requests are told apart by no gap."""
+    request_class = RequestClass("read", "read", 1.0, 1.0, 2, 1.5, False)
+    law = DelayModel("x", LOGNORMAL, shape=10.0, rho=0.3, shift_s=0.5, scale_s=1.0)
+    tasks = tasks_of([request_class], [law])
+    delay = delays(tasks, np.zeros(20_000, np.int64), 3)
+    drawn = np.array([[delay(i, j, 2) for j in range(3)] for i in range(20_000)])
+    least, second = np.sort(drawn, axis=1)[:, :2].T
+    found = profile(request_class, law, 3)
+    assert set(found) == {(1, 1), (2, 2), (3, 2)}
+    assert found[3, 2] == pytest.approx((second.mean(), (least + 2 * second).mean()))
+    assert found[1, 1] == pytest.approx((drawn[:, 0].mean(),) * 2)
+    # what is not needed goes on to its end
+    whole = profile(request_class._replace(background=True), law, 3)[3, 2]
+    assert whole == pytest.approx((second.mean(), drawn.sum() / 20_000))
 
 
 drawn_profiles = st.lists(

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -25,9 +24,10 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
         named in all, an input only where nothing else tells it from another.
     """
     kinds = runs.groupby(list(like), sort=False, dropna=False).ngroup().to_numpy()
+    texts = runs["params"].fillna("{}")
+    parameters = {text: _parameters(text) for text in set(texts)}
     told = [
-        {name: value for name, value in _parameters(text).items() if name not in apart}
-        for text in runs["params"].fillna("{}")
+        {name: value for name, value in parameters[text].items() if name not in apart} for text in texts
     ]
     names = list(dict.fromkeys(name for each in told for name in each))
     differing = [
@@ -35,15 +35,14 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
         for name in names
         if len({(kind, each.get(name)) for kind, each in zip(kinds, told, strict=True)}) > len(set(kinds))
     ]
-    texts = [", ".join(f"{name}={each[name]}" for name in differing if name in each) for each in told]
-    alike = list(zip(kinds, texts, strict=True))
+    words = [", ".join(f"{name}={each[name]}" for name in differing if name in each) for each in told]
+    alike = list(zip(kinds, words, strict=True))
     ids = runs["input_id"].astype(str).str[:_DIGITS]
     if len(set(zip(alike, ids, strict=True))) > len(set(alike)):
-        texts = [f"{text}, input {name}".removeprefix(", ") for text, name in zip(texts, ids, strict=True)]
-    return pd.Series(texts, runs.index, object)
+        words = [f"{word}, input {name}".removeprefix(", ") for word, name in zip(words, ids, strict=True)]
+    return pd.Series(words, runs.index, object)
 
 
-@cache
 def _parameters(text: str) -> Mapping[str, str]:
     """Parameters as an option would set them, those of sections and of a list with one mapping by their own names."""
     told = {}
@@ -54,8 +53,14 @@ def _parameters(text: str) -> Mapping[str, str]:
 
 def _flat(name: str, value: Any) -> dict[str, str]:
     if isinstance(value, dict):
-        return {f"{name}.{key}": shown(each) for key, each in value.items()}
+        return {f"{name}.{key}": _text(each) for key, each in value.items()}
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         # of several the input id tells
-        return {key: shown(each) for key, each in value[0].items()} if len(value) == 1 else {}
-    return {} if value is None else {name: shown(value)}
+        return {key: _text(each) for key, each in value[0].items()} if len(value) == 1 else {}
+    return {} if value is None else {name: _text(value)}
+
+
+def _text(value: Any) -> str:
+    """A value as an option would set it; a number as short as it can be."""
+    short = f"{value:g}" if isinstance(value, float) else ""
+    return short if short and float(short) == value else shown(value)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
@@ -373,8 +374,89 @@ def test_replays_too_short_to_be_stationary_are_said(tmp_path):
     assert "too short" not in said(150_000, "long")[0]
 
 
+def test_runs_that_differ_in_more_than_their_seed_are_no_seeds(tmp_path):
+    given = {"strategy": ["greedy", "tofec"], "load": 0.1, "write": "runs"}
+    for k_max in (1, 6):
+        assert adapt_study(options(tmp_path, **given, k_max=k_max, seeds=2), QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    told = over_seeds(runs)
+    assert told["seeds"].tolist() == [2] * 4 and set(told["setting"]) == {"k_max=1", "k_max=6"}
+    tofec = told[told["strategy"] == "tofec"].set_index("setting")["mean_s"]
+    # two copies: 11.3 + 28.56 B + (85.7 + 7.44 B) / 2 ms; (12, 6) at 0.5 MB: Delta + Psi (1/7 + ... + 1/12)
+    assert_allclose(tofec["k_max=1"], 0.15099, rtol=0.03)
+    assert_allclose(tofec["k_max=6"], 0.02558 + 0.08942 * 0.65321, rtol=0.25)
+    console = Console(file=StringIO(), width=200)
+    show(runs, console, "here")
+    words = console.file.getvalue()
+    assert words.startswith("adapt: 8 runs, 2 seeds in here") and "k_max=6" in words
+
+
+def test_memories_of_tofec_are_lines_of_their_own(tmp_path):
+    given = {"strategy": ["greedy", "tofec"], "load": 0.1, "write": "runs"}
+    for memory in (0.0, 0.9):
+        assert adapt_study(options(tmp_path, **given, memory=memory), QUIET) == 0
+    told = over_seeds(read_results(tmp_path, "runs"))
+    assert sorted(told["name"]) == ["Greedy", "TOFEC, memory=0", "TOFEC, memory=0.9"]
+    assert set(told["seeds"]) == {1} and set(told["setting"]) == {""}
+    console = Console(file=StringIO(), width=200)
+    show(read_results(tmp_path, "runs"), console, "here")
+    assert "tofec memory=0.9" in console.file.getvalue() and "seeds" not in console.file.getvalue()
+
+
+def test_the_best_codes_of_classes_may_serve_more_than_any_shared_one(tmp_path):
+    """Two copies spare time of delays with a long tail, and double that of delays that hardly vary."""
+    laws = {
+        "name": ["x", "x"],
+        "op": ["read", "write"],
+        "law": ["shifted_lognormal", "shifted_exponential"],
+        "shift_s": [0.0, 10.0],
+        "scale_s": [1.0, 0.01],
+        "sigma": [2.0, None],
+    }
+    pq.write_table(pa.table(laws), tmp_path / "delays.parquet")
+    sigma = 2.0
+    one = math.exp(sigma**2 / 2)
+    # E[min of two] = 2 exp(sigma^2 / 2) Phi(-sigma / sqrt 2), and two threads are busy so long
+    two = 4 * one * stats.norm.cdf(-sigma / math.sqrt(2))
+    shared, own = 16 / (0.5 * one + 0.5 * 10.01), 16 / (0.5 * two + 0.5 * 10.01)
+    rate = 1.15 * shared
+    assert rate < 0.85 * own
+    given = {"delays": str(tmp_path / "delays.parquet"), "rate": rate, "load": [0.1], "k_max": 1}
+    given |= {"classes": [{"bytes": 1.0, "name": "r"}, {"bytes": 1.0, "op": "write", "name": "w"}]}
+    given |= {"strategy": "best_static", "requests": 20_000, "capacity": True}
+    assert adapt_study(options(tmp_path / "out", **given), QUIET) == 0
+    (run,) = read_results(tmp_path / "out", "runs").to_dict("records")
+    assert json.loads(run["params"])["codes_by_class"] == {"r": [2, 1], "w": [1, 1]}
+    assert_allclose(run["capacity_per_s"], own, rtol=0.06)
+    assert run["status"] == "ok"
+
+
+def test_the_relaxation_time_of_the_best_static_code_is_its_own(tmp_path):
+    given = {"strategy": "best_static", "load": 0.25, "threads": 4, "k_max": 2, "capacity": True}
+    assert adapt_study(options(tmp_path, **given, requests=50_000), QUIET) == 0
+    (run,) = read_results(tmp_path, "runs").to_dict("records")
+    n, k = run["n"], run["k"]
+    assert (n, k) != (1, 1)
+    delta, psi = 0.0113 + 0.02856 * 3 / k, 0.0857 + 0.00744 * 3 / k
+    used = n * delta + k * psi  # thread-seconds of a request
+    load = run["rate_per_s"] * used / 4
+    relaxation = used / n * max(1.0, 1 / (4 * (1 - math.sqrt(load)) ** 2))
+    assert relaxation > 1.3 * used / n
+    assert_allclose(run["relaxation_s"], relaxation, rtol=0.15)
+
+
+def test_without_capacities_nobody_knows_how_long_a_full_proxy_remembers(tmp_path):
+    """At the load 1.02 of (1, 1): that of a strategy that adapts may be below 1 or not."""
+    given = {"strategy": "tofec", "load": 1.02, "requests": 2000}
+    console = Console(file=StringIO(), width=200)
+    assert adapt_study(options(tmp_path, **given), console) == 0
+    assert read_results(tmp_path, "runs")["relaxation_s"].isna().all()
+    assert "would do" not in console.file.getvalue()
+
+
 def test_halves_add_up_over_seeds():
     point = {"delays": "d", "arrivals": "poisson", "rate_per_s": 1.0, "load": 0.1, "rate_scale": 1.0}
+    point |= {"params": "{}", "input_id": "i"}
     row = point | dict.fromkeys(["utilisation", "tasks_per_request", "mean_n", "mean_k"], 1.0)
     row |= {name: 1.0 for name in ("p50_s", "p90_s", "p99_s", "std_s")}
     row |= {name: 0.3 for name in ("p50_ci_s", "p90_ci_s", "p99_ci_s", "std_ci_s")}

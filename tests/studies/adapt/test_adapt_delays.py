@@ -1,4 +1,5 @@
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,11 @@ def test_a_table_has_laws_by_name_and_operation():
     assert far.of("read") == far.of("write")
     assert (far.of("read").kind, far.of("read").shape, far.of("read").rho) == (LOGNORMAL, 1.3, 0.2)
     assert quantile(far.of("read"), 1e6, np.array(0.5)) == pytest.approx(0.05 + 0.024 + 0.02 + 0.004)
+
+
+def test_a_table_is_one_beside_a_mapping_of_the_trace_s_columns():
+    near, _ = laws(TRACES / "delays.parquet", columns={"arrival_s": "at", "file_id": "key", "bytes": "size"})
+    assert near.name == "near" and near.description == "delays table delays.parquet"
 
 
 def test_columns_of_a_table_may_be_left_out(tmp_path):
@@ -258,6 +264,48 @@ def test_an_analysed_log_tells_the_affine_laws_of_its_nodes(analysed):
         assert mean_delay(model, size) == pytest.approx(fixed + random, rel=0.05)
     # the nodes of the sample are independent
     assert model.rho < 0.05
+
+
+def analysis_of(path, out):
+    """The results of an analysis of a log."""
+    analyze_study(AnalyzeOptions(trace=str(path), out=str(out), figures=False), Console(file=io.StringIO()))
+    return out
+
+
+@pytest.mark.parametrize(("share", "misses"), [(0.0, False), (0.05, True)])
+def test_an_analysis_that_misses_what_it_measured_is_said(tmp_path, caplog, share, misses):
+    """Of reads of 0.1 s and an exponential of 0.05 s on average, one in twenty takes 2 s longer."""
+    random = np.random.default_rng(2)
+    start = np.repeat(np.arange(3000) * 10.0, 3)
+    seconds = 0.1 + random.exponential(0.05, 9000) + 2.0 * (random.random(9000) < share)
+    columns = {"op": ["read"] * 9000, "arrival_s": start, "start_s": start, "finish_s": start + seconds}
+    chunk_log(tmp_path / "log.parquet", requests=3000, **columns)
+    folder = analysis_of(tmp_path / "log.parquet", tmp_path / "out")
+    with caplog.at_level("INFO"):
+        (found,) = laws(folder)
+    # without the worst 10 %
+    law = mean_delay(found.of("read"), 1e6)
+    assert law == pytest.approx(0.15, rel=0.1)
+    said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(said) == misses
+    if misses:
+        assert said[0].startswith(f"delays={folder}: the affine law of reads misses the delays measured: its mean by -")
+        off, ratio = (float(word) for word in re.findall(r"by ([-+]\d+) %.* is ([\d.]+) times", said[0])[0])
+        assert off == pytest.approx(100 * (0.15 / 0.25 - 1), abs=4)
+        square = 0.15**2 + 0.05**2
+        assert ratio == pytest.approx((0.95 * square + 0.05 * (2.15**2 + 0.05**2)) / square, rel=0.2)
+        assert "delays=LOG has the delays as measured" in said[0]
+
+
+def test_nodes_of_one_chunk_size_are_not_among_those_of_the_law(tmp_path, caplog):
+    node = np.tile(np.arange(3), 3000)
+    size = np.where(node == 2, 1e6, np.where(np.repeat(np.arange(3000), 3) % 2, 1e6, 2e6))
+    chunk_log(tmp_path / "log.parquet", requests=3000, op=["read"] * 9000, bytes=size)
+    folder = analysis_of(tmp_path / "log.parquet", tmp_path / "out")
+    with caplog.at_level("INFO"):
+        (found,) = laws(folder)
+    assert found.description == "affine laws of 2 nodes, averaged"
+    assert "left out: 1 node of one chunk size" in caplog.text
 
 
 def test_results_of_another_kind_are_refused(analysed, tmp_path):

@@ -52,6 +52,7 @@ def out(tmp_path_factory):
                     over = rate == 2 and n == 3
                     row = {"run_id": name, "strategy": method, "n": n, "k": k, "seed": seed, "delays": "law"}
                     row |= {"arrivals": "poisson", "rate_per_s": rate, "load": rate / 4, "rate_scale": 1.0}
+                    row |= {"params": "{}", "input_id": "i"}
                     row |= {"status": str(Status.NOT_STATIONARY if over else Status.OK), "utilisation": 0.5}
                     row |= dict.fromkeys(LATENCIES, value(place, rate, seed)) | dict.fromkeys(HALVES, 0.1)
                     if method == "best_static":

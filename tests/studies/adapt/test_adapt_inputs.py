@@ -57,6 +57,12 @@ def test_the_end_of_a_table_of_rates_is_said(tmp_path, caplog):
         )
         table.pop("duration_s")
         assert said(table, requests=30_000) == ""
+        # where the last factors are 0 nothing comes after them, however long the intervals are
+        for more in ({}, {"duration_s": [1000.0, 400.0]}):
+            text = said({"start_s": [0.0, 1000.0], "factor": [2.0, 0.0], **more}, requests=30_000)
+            assert "its factors are 0 from 16.7 min on: 20,000 of 30,000 requests are expected" in text
+            assert "no others come" in text and "come at its factor" not in text
+        assert said({"start_s": [0.0, 1000.0], "factor": [2.0, 0.0]}, requests=20_000) == ""
 
 
 def test_the_capacity_of_several_classes_is_that_of_their_mean_delay():
@@ -80,6 +86,9 @@ def test_rates_come_before_loads():
 def test_steps_last_until_their_end():
     one, three = cases(steps=STEPS, rate_scale=[1.0, 3.0])
     assert one.timeline_s == 5.0
+    # steps that begin later are as finely divided
+    (late,) = cases(steps=[[3600, 10], [3720, 0]])
+    assert late.timeline_s == 1.0
     one, three = one.point, three.point
     assert one.kind == "steps" and one.end_s == 600.0 and not one.constant
     assert one.rate_per_s == 30.0 and three.rate_per_s == 90.0

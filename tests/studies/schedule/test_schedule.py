@@ -27,7 +27,7 @@ from ecjax.studies.schedule.figures.kinds import KINDS
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
 from ecjax.studies.schedule.rows import coflow_widths, statistics, width_classes
 from ecjax.studies.schedule.study import schedule_study
-from ecjax.studies.schedule.summary import against_dtarget, over_seeds
+from ecjax.studies.schedule.summary import against_dtarget, over_seeds, show
 from ecjax.studies.schedule.tables import TABLES
 from ecjax.tables.results import read_results
 
@@ -318,6 +318,7 @@ def test_intervals_over_seeds():
     rows = [
         {"scheduler": method, "sources": "random", "seed": seed, "status": "ok", "mean_s": mean * value}
         | dict.fromkeys(POINTS)
+        | {"params": "{}", "input_id": "i"}
         | {"improvement": value, "gap": None, **dict.fromkeys(numbers, 1.0), "p99_s": 3 * value}
         for method, mean in (("slow", 2.0), ("fast", 1.0))
         for seed, value in enumerate((1.0, 2.0, 3.0))
@@ -393,6 +394,7 @@ def test_mistakes_name_the_option(tmp_path, given, words):
 
 def test_change_against_dtarget_is_paired_by_seed():
     point = {"n": 8, "k": 4, "share_at_zero": 0.0, "rate_scale": 1.0, "size_scale": 1.0, "status": "ok"}
+    point |= {"params": "{}", "input_id": "i"}
     means = {
         ("dtarget", "smallest_load"): (1.0, 2.0, 4.0),
         ("dtarget", "random"): (2.0, 2.0, 2.0),
@@ -410,6 +412,40 @@ def test_change_against_dtarget_is_paired_by_seed():
     expected = 4.302652729911275 * np.std([-0.1, -0.05, -0.1], ddof=1) / np.sqrt(3)
     assert_allclose(found["ci"].iloc[0], expected, rtol=1e-9)
     assert against_dtarget(pd.DataFrame(rows[3:])).empty
+
+
+def test_fabrics_of_one_folder_are_compared_with_themselves():
+    point = {"n": 8, "k": 4, "share_at_zero": 0.0, "rate_scale": 1.0, "size_scale": 1.0, "status": "ok"}
+    rows = [
+        point
+        | {"scheduler": scheduler, "sources": "smallest_load", "seed": seed, "mean_s": slow * mean}
+        | {"params": json.dumps({"client_bytes_per_s": speed}), "input_id": f"of {speed}"}
+        for slow, speed in ((10.0, 1e9), (1.0, 1e10))
+        for scheduler, means in (("dtarget", (1.0, 2.0)), ("fair", (1.5, 3.0)))
+        for seed, mean in enumerate(means)
+    ]
+    found = against_dtarget(pd.DataFrame(rows)).set_index(["setting", "scheduler"])["change"]
+    assert len(found) == 4
+    for speed in (1e9, 1e10):
+        # half as long again with both, not 5 or 15 times what it takes on the other fabric
+        assert found[f"client_bytes_per_s={speed:g}", "fair"] == pytest.approx(0.5)
+        assert found[f"client_bytes_per_s={speed:g}", "dtarget"] == 0.0
+
+
+def test_runs_that_differ_in_more_than_their_seed_are_no_seeds(tmp_path):
+    given = {"scheduler": "fifo", "sources": "random", "lower_bound": False, "write": "runs"}
+    for speed in (1e9, 1e10):
+        assert schedule_study(options(tmp_path, **given, client_bytes_per_s=speed), QUIET) == 0
+    runs = read_results(tmp_path, "runs")
+    told = over_seeds(runs)
+    assert told["seeds"].tolist() == [2, 2]
+    by_input = runs.groupby("input_id")["mean_s"].mean()
+    assert_allclose(sorted(told["mean_s"]), sorted(by_input))
+    console = Console(file=StringIO(), width=200)
+    show(runs, console, "here")
+    words = console.file.getvalue()
+    assert words.startswith("schedule: 4 runs, 2 seeds in here")
+    assert "client_bytes_per_s=1e+09" in words and "client_bytes_per_s=1e+10" in words
 
 
 def composed(*words):

@@ -301,6 +301,33 @@ def test_without_edges_reads_go_to_the_clients_in_turn(tmp_path):
     np.testing.assert_array_equal(case.workload(0).destination, [0] * 3 + [1] * 3 + [0] * 2)
 
 
+def said(caplog):
+    """Warnings since the last call."""
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    caplog.clear()
+    return messages
+
+
+def test_numbers_that_a_log_its_files_or_a_range_decide_are_said(tmp_path, caplog):
+    logged(tmp_path, k=[5], clients=3)
+    assert said(caplog) == [
+        "k=[5] has no effect beside files with a column k",
+        "clients=3 has no effect beside the column edge of the log",
+    ]
+    without = {name: FILES[name] for name in FILES if name != "k"}
+    given = {"trace": table(tmp_path, "log", LOG), "files": table(tmp_path, "files", without)}
+    read_cases(options(**given, k=[1, 2], clients=3))
+    assert said(caplog) == ["clients=3 has no effect beside the column edge of the log"]
+    logged(tmp_path, {name: LOG[name] for name in LOG if name != "edge"}, clients=3)
+    assert said(caplog) == []
+    read_cases(options(clients=3))
+    assert said(caplog) == [
+        "clients=3 has no effect beside generated reads, which go to generate.clients",
+    ]
+    read_cases(options(k=[5], generate=GenerateOptions(requests=9, k_range=[2, 9])))
+    assert said(caplog) == ["k=[5] has no effect beside generate.k_range=[2, 9]"]
+
+
 def test_a_log_of_chunks_is_read_request_by_request(tmp_path):
     log = {
         "request_id": [5, 5, 6, 7, 7],
@@ -453,16 +480,17 @@ def of_plan(folder, log=LOG, **given):
     return case
 
 
-def test_reads_come_from_where_a_plan_keeps_chunks_cold_ones_too(tmp_path):
+def test_reads_come_from_where_a_plan_keeps_chunks_cold_ones_too(tmp_path, caplog):
     files = {name: FILES[name] for name in FILES if name != "nodes"}
     rows = placed(["n1", "n2", "n3"], ["n3"], file_id="f") + placed(["n4", "n1", "n2"], file_id="g")
     folder = plan(tmp_path, files, rows)
-    case = of_plan(tmp_path, plan=folder, plan_where="method=by hand")
+    case = of_plan(tmp_path, plan=folder, plan_where="method=by hand", k=[5])
     found = case.workload(0)
     assert case.send_ids.to_pylist() == ["n4", "n1", "n2", "n3"]  # as in the plan's nodes table
     assert candidates(case, found) == [["n4", "n1", "n2"], ["n4", "n1", "n2"], ["n1", "n2", "n3"]]
     np.testing.assert_array_equal(found.bytes, [2.0] * 3 + [4.0] * 3 + [4.5] * 2)
     assert f"chunks as in plan={folder}, run {RUN}" in case.description
+    assert f"k=[5] has no effect beside plan={folder}" in caplog.text
 
 
 def test_files_of_a_group_are_kept_together(tmp_path):
