@@ -175,12 +175,13 @@ def _of_analysis(folder: Path) -> Laws:
     rho = 0.0
     if traces and traces[0]["delay_quantity"] == "service" and traces[0]["chunk_correlation"] is not None:
         rho = exponential_rho(traces[0]["chunk_correlation"])
-    laws, nodes = {}, set()
+    laws: dict[str, DelayModel] = {}
+    nodes: set[object] = set()
     for op, rows in service.groupby("op"):
         used = _with_lines(rows, folder.name)
-        laws[op] = _pooled(used, folder.name, rho)
+        laws[str(op)] = _pooled(used, folder.name, rho)
         nodes |= set(used["node_id"])
-        _warn_of_misfit(laws[op], used, f"delays={folder}: the affine law of {op}s")
+        _warn_of_misfit(laws[str(op)], used, f"delays={folder}: the affine law of {op}s")
     return Laws(folder.name, laws, f"affine laws of {count_text(len(nodes), 'node')}, averaged")
 
 

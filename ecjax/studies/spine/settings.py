@@ -45,7 +45,7 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
 
 def _parameters(text: str) -> Mapping[str, str]:
     """Parameters as an option would set them, those of sections and of a list with one mapping by their own names."""
-    told = {}
+    told: dict[str, str] = {}
     for name, value in json.loads(text).items():
         told |= _flat(name, value)
     return told
