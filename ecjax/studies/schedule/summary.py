@@ -29,7 +29,7 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The columns of a point, ``setting`` (of runs in one folder that differ in what has no column: capacities of
-        ports, inputs), ``sources``, ``scheduler``, ``group`` (number of point, setting and source rule), ``seeds`` (that
+        ports, inputs), ``sources``, ``scheduler``, ``group`` (number of point, setting, source rule), ``seeds`` (that
         did not fail), the means of the numbers, half widths of the 95 % intervals of times and slowdowns (over seeds,
         by Student's t; of one seed that of its replay, nan where it has none), ``improvement_least`` and
         ``improvement_most``; points and source rules in their order, schedulers by ``mean_s``.
@@ -67,7 +67,7 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``setting``, ``sources``, ``scheduler``, ``change`` (mean over the seeds of mean_s / that
+        The columns of a point, ``setting``, ``sources``, ``scheduler``, ``change`` (mean over seeds of mean_s / that
         of D-Target - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change``
         first; given sources are compared with D-Target's replay of the same.
     """
@@ -98,7 +98,8 @@ def show(runs: pd.DataFrame, console: Console, out: str) -> None:
     unit = fitting_unit(*(table[name] for name in _TIMES))
     times = {name: f"{word} {unit.name}" for name, word in _TIMES.items()}
     rows = [
-        [*(row[name] for name in settings), *_cells(row, swept, bounded, unit)] for row in table.to_dict("records")
+        [*(row[name] for name in settings), *_cells(row, swept, bounded, unit)]
+        for row in table.to_dict("records")
     ]
     print_table(
         console,
