@@ -301,7 +301,7 @@ def section(results: Results) -> Section | None:
 
 
 def _with_settings(runs: pa.Table) -> pa.Table:
-    """Runs of adapt with columns of what only ``params`` tells; n and k of static codes only, as others choose theirs."""
+    """Runs of adapt with what only ``params`` tells as columns, n and k of static codes only: others choose theirs."""
     parameters = [json.loads(text) for text in runs.column("params").to_pylist()]
     columns = {name: runs.column(name) for name in runs.column_names}
     columns |= {

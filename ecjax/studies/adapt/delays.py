@@ -207,7 +207,7 @@ def _pooled(rows: pd.DataFrame, name: str, rho: float) -> DelayModel:
 
 
 def _warn_of_misfit(model: DelayModel, rows: pd.DataFrame, law: str) -> None:
-    """Say where a law is far from the delays of the rows, with their stalls and the worst 10 % that it is not fitted to.
+    """Say where a law is far from the delays of rows, with their stalls and the worst 10 % that it is not fitted to.
 
     Args:
         model: law of a shifted exponential.
@@ -225,8 +225,8 @@ def _warn_of_misfit(model: DelayModel, rows: pd.DataFrame, law: str) -> None:
     if abs(mean - 1) > _MEAN_MISFIT or abs(math.log(ratio)) > math.log(SECOND_MISFIT):
         log.warning(
             "%s misses the delays measured: its mean by %+.0f %%, and their second moment is %.2g times that of the "
-            "law. It is fitted without the worst 10 %% and stalls, and averaged over nodes: delays=LOG has the delays as "
-            "measured",
+            "law. It is fitted without the worst 10 %% and stalls, and averaged over nodes: delays=LOG has the delays "
+            "as measured",
             law,
             100 * (mean - 1),
             ratio,
