@@ -182,7 +182,9 @@ def _say_end(options: AdaptOptions, unit: Rates, end: float, base: list[float]) 
             least,
         )
         return
-    log.warning(ends_early(str(options.rates), end, come, options.requests, "request", least, _LEAST_REQUESTS))
+    log.warning(
+        ends_early(str(options.rates), end, come, options.requests, "request", least, _LEAST_REQUESTS)
+    )
 
 
 def _factors(table: pa.Table, path: str, names: list[str]) -> Factors:

@@ -134,5 +134,6 @@ def _show_capacities(rows: pd.DataFrame, console: Console) -> None:
         )
         where = f"{setting}: capacity" if setting else "Capacity"
         say(
-            console, f"{where} as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}."
+            console,
+            f"{where} as a share of that of the (1, 1) code, {unit:.4g} requests/s: {', '.join(parts)}.",
         )

@@ -80,7 +80,11 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for values, seeds in ended.groupby(keys, sort=False, dropna=False):
         row: dict[str, Any] = dict(zip(keys, values, strict=True))
-        row |= {"strategy": seeds["strategy"].iloc[0], "variant": seeds["variant"].iloc[0], "seeds": len(seeds)}
+        row |= {
+            "strategy": seeds["strategy"].iloc[0],
+            "variant": seeds["variant"].iloc[0],
+            "seeds": len(seeds),
+        }
         row |= {"overloaded": seeds["overloaded"].any()}
         row |= {name: seeds[name].astype(float).mean() for name in (*HALF_WIDTHS, *_OTHERS)}
         logged = row["arrivals"] == "trace"

@@ -83,7 +83,10 @@ def _items(case: Case, seed: int | None, options: ScheduleOptions) -> dict[str, 
     point = asdict(Point(case.n, case.k, case.share_at_zero, case.rate_scale, case.size_scale))
     remarks = {"input": case.description} | ({"generate": asdict(options.generate)} if case.drawn else {})
     # part of the input id
-    capacities = {"port_bytes_per_s": options.port_bytes_per_s, "client_bytes_per_s": options.client_bytes_per_s}
+    capacities = {
+        "port_bytes_per_s": options.port_bytes_per_s,
+        "client_bytes_per_s": options.client_bytes_per_s,
+    }
     remarks |= {name: value for name, value in capacities.items() if value is not None}
     items = {}
     for sources, scheduler in itertools.product(

@@ -26,9 +26,7 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
     kinds = runs.groupby(list(like), sort=False, dropna=False).ngroup().to_numpy()
     texts = runs["params"].fillna("{}")
     parameters = {text: _parameters(text) for text in set(texts)}
-    told = [
-        {name: value for name, value in parameters[text].items() if name not in apart} for text in texts
-    ]
+    told = [{name: value for name, value in parameters[text].items() if name not in apart} for text in texts]
     names = list(dict.fromkeys(name for each in told for name in each))
     differing = [
         name

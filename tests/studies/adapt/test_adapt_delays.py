@@ -289,7 +289,9 @@ def test_an_analysis_that_misses_what_it_measured_is_said(tmp_path, caplog, shar
     said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
     assert len(said) == misses
     if misses:
-        assert said[0].startswith(f"delays={folder}: the affine law of reads misses the delays measured: its mean by -")
+        assert said[0].startswith(
+            f"delays={folder}: the affine law of reads misses the delays measured: its mean by -"
+        )
         off, ratio = (float(word) for word in re.findall(r"by ([-+]\d+) %.* is ([\d.]+) times", said[0])[0])
         assert off == pytest.approx(100 * (0.15 / 0.25 - 1), abs=4)
         square = 0.15**2 + 0.05**2

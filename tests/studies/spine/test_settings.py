@@ -44,7 +44,11 @@ def test_sections_and_a_single_class_are_named_by_their_parts():
 
 def test_inputs_are_named_where_nothing_else_tells_them_apart():
     several = [{"k_max": 1}, {"k_max": 2}]
-    rows = [("a", {"classes": several, "threads": count}, id_) for count in (1, 2) for id_ in ("0123456789", "fed")]
+    rows = [
+        ("a", {"classes": several, "threads": count}, id_)
+        for count in (1, 2)
+        for id_ in ("0123456789", "fed")
+    ]
     assert told(*rows[:2]) == ["input 012345", "input fed"]
     assert told(*rows)[:2] == ["threads=1, input 012345", "threads=1, input fed"]
     assert told(("a", {}, "0123456789"), ("b", {}, "fed")) == ["", ""]
