@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,7 +82,8 @@ def _seeds(case: Case, options: ScheduleOptions) -> list[int | None]:
 def _items(case: Case, seed: int | None, options: ScheduleOptions) -> dict[str, Item]:
     """The replays of one workload by run id."""
     point = asdict(Point(case.n, case.k, case.share_at_zero, case.rate_scale, case.size_scale))
-    remarks = {"input": case.description} | ({"generate": asdict(options.generate)} if case.drawn else {})
+    remarks: dict[str, Any] = {"input": case.description}
+    remarks |= {"generate": asdict(options.generate)} if case.drawn else {}
     # part of the input id
     capacities = {
         "port_bytes_per_s": options.port_bytes_per_s,
