@@ -131,7 +131,14 @@ def pytest_xdist_make_scheduler(config, log):
 FIRST = ("test_readme.py", "planning/certified", "planning", "studies/optimize", "simulation", "engine")
 FIRST += ("planning/classes", "queueing", "studies/replay", "studies/bench", "adaptation")
 SLOW_FIRST = ("predict", "planning/certified", "attack", "queueing", "test_readme.py", "engine", "ceph")
-SLOW_FIRST += ("studies/bench", "studies/reproduce", "tables", "studies/optimize", "planning/classes", "test_cli.py")
+SLOW_FIRST += (
+    "studies/bench",
+    "studies/reproduce",
+    "tables",
+    "studies/optimize",
+    "planning/classes",
+    "test_cli.py",
+)
 
 
 def pytest_collection_modifyitems(config, items):

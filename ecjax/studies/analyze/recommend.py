@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.studies.analyze.burst_summary import burstier_scale, busiest_text
 from ecjax.studies.analyze.options import AnalyzeOptions
@@ -12,6 +13,7 @@ from ecjax.tables.recommendation import Recommendation
 from ecjax.units import count_text
 
 _BUSY = 0.9
+_K, _EXTRA = 4, 2  # of the code that is planned where the log tells none
 _DESCRIBED = "{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}"
 
 
@@ -32,21 +34,23 @@ def recommend(
     nodes, run = tables.get("nodes"), str(runs["run_id"].iloc[0])
     if options.write is not None and not {"files", "nodes"} <= set(options.write):
         return Recommendation(f"{_known(nodes)}{_bursts(tables)}", run, "")
-    advised = (("k", " k=4"), ("min_extra_chunks", " min_extra_chunks=2"))
+    advised = (("k", f" k={_K}"), ("min_extra_chunks", f" min_extra_chunks={_EXTRA}"))
     more = "".join(words for name, words in advised if _lacks(tables["files"], name))
     bursty = burstier_scale(tables) is not None
     name = f"/{runs['batch_id'].iloc[0]}.parquet" if several else ""
     files, here = f" files={word(f'{options.out}/files{name}')}", f" {word(options.out)}"
+    # a log of fewer nodes than a file needs, as that of one disk, is planned on others
+    others = nodes is None or len(nodes) < _least_nodes(tables["files"])
     log = options.trace if several else options.out
     by_log = f" objective=trace trace={word(log)}"
     if several:
         inputs = files + (by_log if bursty else "")
-        inputs += "" if nodes is None else f" nodes={word(f'{options.out}/nodes{name}')}"
-    elif nodes is None:
+        inputs += "" if others else f" nodes={word(f'{options.out}/nodes{name}')}"
+    elif others:
         inputs = by_log if bursty else files
     else:
         inputs = by_log if bursty else here
-    described = f" nodes='{_DESCRIBED}'" if nodes is None else ""
+    described = f" nodes='{_DESCRIBED}'" if others else ""
     sentence = f"{_known(nodes)}{_bursts(tables)} Next: ecjax optimize{inputs}{described}{more}"
     return Recommendation(sentence, run, "")
 
@@ -55,6 +59,12 @@ def _known(nodes: pa.Table | None) -> str:
     if nodes is None:
         return "The log says what is read, not how fast the nodes are: describe yours."
     return _busiest(nodes.to_pylist())
+
+
+def _least_nodes(files: pa.Table) -> int:
+    """Chunks of the longest code that the next command plans with."""
+    parts = (("k", _K), ("min_extra_chunks", _EXTRA))
+    return sum(least if _lacks(files, name) else int(pc.max(files[name]).as_py()) for name, least in parts)
 
 
 def _lacks(files: pa.Table, name: str) -> bool:

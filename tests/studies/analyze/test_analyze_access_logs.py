@@ -81,6 +81,23 @@ def test_nobody_is_named_unless_asked(logs, tmp_path):
     assert read_results(out, "files")["file_id"].dtype == np.int64
 
 
+def test_a_log_of_one_disk_is_planned_on_others(tmp_path):
+    log = str(TRACES / "logs" / "thesios.csv.gz")
+    result = ecjax.analyze(log, k=4, figures=False)
+    words = result.sentence.partition("Next: ecjax ")[2]
+    assert "nodes='{count: 12" in words
+    folder = tmp_path / "out"
+    ecjax.analyze(log, k=4, figures=False, out=str(folder))
+    (run,) = ecjax.optimize(
+        files=str(folder / "files"),
+        nodes={"count": 6, "seek_ms": 8, "MBps": 180, "dollars_per_TB": 20},
+        min_extra_chunks=2,
+        theta=0,
+        method="oblivious_lb",
+    ).runs.itertuples()
+    assert run.status == "ok"
+
+
 def has_times(profile):
     return NODE in profile.roles and profile.provides > {RATES}
 
