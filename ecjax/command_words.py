@@ -357,8 +357,8 @@ def check_choice(job: Job, group: str, name: str, folders: Iterable[Path] = ()) 
         UserError: the job has none of this name, or the user has another one.
     """
     names = choices(job.name, group)
-    own = _own_file(group, name, folders)
-    if own is None and name not in names:
+    file = _own_file(group, name, folders)
+    if file is None and name not in names:
         raise UserError(f"{group}: found {name!r}; allowed: one of {', '.join(names) or 'none'}")
 
 
@@ -379,11 +379,11 @@ def _own_file(group: str, name: str, folders: Iterable[Path]) -> Path | None:
         UserError: ecjax has one of this name too, which Hydra would take, and they differ.
     """
     place = Path(group, f"{name}.yaml")
-    own = next((each / place for each in folders if (each / place).is_file()), None)
+    file = next((each / place for each in folders if (each / place).is_file()), None)
     ours = folder("conf") / place
-    if own is not None and ours.is_file() and ours.read_bytes() != own.read_bytes():
-        raise UserError(f"{group}={name}: found {own}, and one of ecjax of this name; allowed: another name")
-    return own
+    if file is not None and ours.is_file() and ours.read_bytes() != file.read_bytes():
+        raise UserError(f"{group}={name}: found {file}, and one of ecjax of this name; allowed: another name")
+    return file
 
 
 def option_of(job: Job, name: str) -> Field[Any] | None:

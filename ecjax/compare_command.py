@@ -31,9 +31,9 @@ def run_compare(words: Sequence[str]) -> int:
     drift = [word for word in words if word.startswith(("format=", "write="))]
     sides = [word.removeprefix("out=") for word in words if word not in (*conditions, *drift)]
     if len(sides) != 2 or len(conditions) > 1 or any(side.startswith("-") for side in sides):
-        found = " ".join(words) or "nothing"
+        text = " ".join(words) or "nothing"
         raise UserError(
-            f"compare: found {found}; allowed: two runs, ecjax compare A B (each OUT, OUT:RUN_ID or OUT:column=value)"
+            f"compare: found {text}; allowed: two runs, ecjax compare A B (each OUT, OUT:RUN_ID or OUT:column=value)"
         )
     where = conditions[0].removeprefix("where=") if conditions else None
     if is_log(sides[1]):

@@ -152,10 +152,10 @@ def conclude(console: Console, text: str) -> None:
     """
     before = console.quiet
     console.quiet = _mode is OutputMode.JSON
-    sentences, found, command = text.partition(f" {_NEXT}")
+    sentences, separator, command = text.partition(f" {_NEXT}")
     try:
         say(console, sentences, "bold")
-        if found:
+        if separator:
             say(console, f"{_NEXT}{command}", "bold", soft_wrap=True)
     finally:
         console.quiet = before

@@ -135,9 +135,9 @@ def _searched(folders: Sequence[Path]) -> list[str]:
 
 def _logs_here(overrides: Sequence[str]) -> list[str]:
     """The override that has Hydra write its own files here where ``out`` is in an object store, which it knows not."""
-    told = any(text.startswith("hydra.sweep.dir=") for text in overrides)
+    set_elsewhere = any(text.startswith("hydra.sweep.dir=") for text in overrides)
     away = any(text.startswith("out=") and "://" in text for text in overrides)
-    return ["hydra.sweep.dir=logs/${now:%Y-%m-%dT%H-%M-%S}"] if away and not told else []
+    return ["hydra.sweep.dir=logs/${now:%Y-%m-%dT%H-%M-%S}"] if away and not set_elsewhere else []
 
 
 def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) -> str:

@@ -31,16 +31,16 @@ def write_pictures(outs: Sequence[str], folder: str, names: Sequence[str]) -> li
         UserError: a figure is named that none of the studies has, two studies have one, none has any, or the folder
             cannot be written. Nothing was written but in the last case.
     """
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     for out in outs:
         for name, figure in _figures(out, names):
-            if name in found:
+            if name in figures:
                 raise UserError(
                     f"report: pictures={folder}: two studies have a figure {name}; allowed: one of them"
                 )
-            found[name] = figure
-    missing = [name for name in names if name not in found]
-    if missing or not found:
+            figures[name] = figure
+    missing = [name for name in names if name not in figures]
+    if missing or not figures:
         possible = (
             list(dict.fromkeys(name for out in outs for name, _ in _figures(out, ()))) if missing else []
         )
@@ -51,9 +51,9 @@ def write_pictures(outs: Sequence[str], folder: str, names: Sequence[str]) -> li
         )
     place = location(folder)
     with write_errors(place):
-        for name, figure in found.items():
+        for name, figure in figures.items():
             _write(figure, place / name)
-    return list(found)
+    return list(figures)
 
 
 def _write(figure: Figure, path: Path) -> None:

@@ -83,19 +83,19 @@ def _without_glob(job: Job, text: str, folders: Sequence[Path]) -> str:
     pattern, key = override.value(), override.get_key_element()
     if not isinstance(pattern, Glob):
         return text
-    own = choices(job.name, key) if key in GROUPS else _names(folder("conf"), key)
-    names = sorted({*own, *(name for each in folders for name in _names(each, key))})
+    allowed = choices(job.name, key) if key in GROUPS else _names(folder("conf"), key)
+    names = sorted({*allowed, *(name for each in folders for name in _names(each, key))})
     if not names:
         raise UserError(
             f"{key}: found {text.partition('=')[2]}; allowed: values, as in {key}=a,b (glob is for names of files, as "
             "in experiment=glob(*))"
         )
-    found = pattern.filter(names)
-    if not found:
+    chosen = pattern.filter(names)
+    if not chosen:
         raise UserError(
             f"{key}: found {text.partition('=')[2]}; allowed: some of {', '.join(names) or 'none'}"
         )
-    return f"{key}={','.join(found)}"
+    return f"{key}={','.join(chosen)}"
 
 
 def _names(where: Path, group: str) -> list[str]:

@@ -79,25 +79,25 @@ def code_of(text: str) -> Code | None:
     """The code of a name, spaces left out; None where it is none."""
     name = "".join(text.lower().split())
     code: Code | None
-    if found := _MDS.fullmatch(name):
-        k, m = map(int, found.groups())
+    if match := _MDS.fullmatch(name):
+        k, m = map(int, match.groups())
         code = _mds(k, m)
-    elif found := _LRC.fullmatch(name):
-        k, groups, parity = map(int, found.groups())
+    elif match := _LRC.fullmatch(name):
+        k, groups, parity = map(int, match.groups())
         if not groups or k % groups:
             return None
         code = Code(f"lrc({k},{groups},{parity})", k, groups, parity)
-    elif found := _CLAY.fullmatch(name):
-        k, m, helpers = map(int, found.groups())
+    elif match := _CLAY.fullmatch(name):
+        k, m, helpers = map(int, match.groups())
         if not 1 <= k < helpers < k + m:
             return None
         # every helper reads and sends 1 / (d - k + 1) of its chunk; a small range is decoded as with k+m
         code = Code(f"clay({k},{m},{helpers})", k, 0, m, repair_read=helpers / (helpers - k + 1))
-    elif found := _XORBAS.fullmatch(name):
-        k, parities, locality = map(int, found.groups())
+    elif match := _XORBAS.fullmatch(name):
+        k, parities, locality = map(int, match.groups())
         code = _xorbas(k, parities, locality)
-    elif found := _COPIES.fullmatch(name):
-        copies = int(found.group(1))
+    elif match := _COPIES.fullmatch(name):
+        copies = int(match.group(1))
         code = Code(f"{copies}x", 1, 0, copies - 1)
     else:
         return None
@@ -126,10 +126,10 @@ def range_of(text: str) -> list[Code] | None:
     name = "".join(text.lower().split())
     if name == "all":
         return [code for each in _EVERY for code in _named(each)]
-    found = _RANGE.fullmatch(name)
-    if found is None or ":" not in name:
+    match = _RANGE.fullmatch(name)
+    if match is None or ":" not in name:
         return None
-    k, last_k, m, last_m = (None if part is None else int(part) for part in found.groups())
+    k, last_k, m, last_m = (None if part is None else int(part) for part in match.groups())
     if k is None or m is None:
         return None
     last_k, last_m = k if last_k is None else last_k, m if last_m is None else last_m

@@ -88,8 +88,8 @@ def _grouped(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
             before = {"name": before}
         before = {} if before is None else before
         if not isinstance(before, Mapping):
-            found = f"{prefix}{group} of type {type(before).__name__}, too"
-            raise UserError(f"{prefix}{name}: found {found}; allowed: beside a mapping, {{key: value}}")
+            words = f"{prefix}{group} of type {type(before).__name__}, too"
+            raise UserError(f"{prefix}{name}: found {words}; allowed: beside a mapping, {{key: value}}")
         if key in before:
             raise UserError(f"{prefix}{name}: found twice; allowed: once")
         grouped[group] = {**before, key: value}

@@ -135,8 +135,8 @@ def _conditional(reads: np.ndarray, draws: np.ndarray, weight: np.ndarray, few: 
         return sample * (total / sample.sum())
     if total == 0:
         return reads
-    own = np.searchsorted(np.cumsum(reads), (np.arange(few) + 0.5) / few * total)
-    return np.bincount(own, minlength=len(reads)) * (total / few)
+    drawn = np.searchsorted(np.cumsum(reads), (np.arange(few) + 0.5) / few * total)
+    return np.bincount(drawn, minlength=len(reads)) * (total / few)
 
 
 def _write_rates(writes: BinnedReads, per_s: np.ndarray) -> np.ndarray:

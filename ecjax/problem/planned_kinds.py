@@ -66,9 +66,9 @@ def planned_kinds(
         if ids is not None:
             place = index_in(table[column], ids)
             row = np.where(place >= 0, place, row)
-    own, node = (index_in(table[name], names.nodes) for name in ("chunk_node_id", "node_id"))
-    wrong = (row < 0) | (own < 0) | (node < 0)
-    wrong |= ~stored[row, node] | ~stored[row, own]
+    chunk_node, node = (index_in(table[name], names.nodes) for name in ("chunk_node_id", "node_id"))
+    wrong = (row < 0) | (chunk_node < 0) | (node < 0)
+    wrong |= ~stored[row, node] | ~stored[row, chunk_node]
     if wrong.any():
         raise UserError(
             f"{where}: row {int(np.argmax(wrong))}: found a file or node that does not keep such a chunk; allowed: "
@@ -84,7 +84,7 @@ def planned_kinds(
     k = np.zeros(names.rows.count, np.int64)
     k[names.rows.row_of_file] = code_k(files).astype(int)
     coded = np.array([kind == "degraded" for kind in table["kind"].to_pylist()], bool)
-    nodes = _read_directly(own[first], width[first], of[~coded], node[~coded])
+    nodes = _read_directly(chunk_node[first], width[first], of[~coded], node[~coded])
     if (wrong := np.sum(nodes >= 0, axis=1) != width[first]).any():
         each = int(np.argmax(wrong))
         raise UserError(

@@ -83,7 +83,7 @@ def read_dumps(folder: str | Path) -> Dumps:
     if not path.exists():
         raise UserError(f"dumps: found {folder}, which is not there; allowed: a folder of ceph ... -f json")
     files = [path] if path.is_file() else sorted(each for each in path.iterdir() if _is_plain(each))
-    found: dict[str, list[tuple[str, Any]]] = {}
+    dumps: dict[str, list[tuple[str, Any]]] = {}
     operations, counters = dict[int, Any](), dict[int, list[Any]]()
     notes, digest = list[str](), sha256()
     for file in files:
@@ -102,9 +102,9 @@ def read_dumps(folder: str | Path) -> Dumps:
             elif kind == "counters" and osd is not None:
                 counters.setdefault(int(osd[1]), []).append(value)
             else:
-                found.setdefault(kind, []).append((file.name, value))
+                dumps.setdefault(kind, []).append((file.name, value))
     with as_printed(str(path), "unknown"):
-        return _checked(path, digest.hexdigest(), found, operations, counters, notes)
+        return _checked(path, digest.hexdigest(), dumps, operations, counters, notes)
 
 
 def parsed(data: bytes) -> Any:
@@ -214,25 +214,25 @@ def _state(content: dict[str, Any]) -> list[tuple[str, Any]]:
 def _checked(
     path: Path,
     digest: str,
-    found: dict[str, list[tuple[str, Any]]],
+    dumps: dict[str, list[tuple[str, Any]]],
     operations: dict[int, Any],
     counters: dict[int, list[Any]],
     notes: list[str],
 ) -> Dumps:
     for kind, what in (("osd", "osd dump"), ("groups", "pg dump")):
-        if kind not in found:
+        if kind not in dumps:
             raise UserError(f"{path}: found no ceph {what} -f json; allowed: {', '.join(COMMANDS.values())}")
-    fsids = sorted({str(each.get("fsid")) for _, each in found["osd"]})
+    fsids = sorted({str(each.get("fsid")) for _, each in dumps["osd"]})
     if len(fsids) > 1:
         raise UserError(f"{path}: found osd dumps of several clusters, {', '.join(fsids)}; allowed: of one")
     newest = dict[str, Any]()
     for kind, printed_by in _SINGLE.items():
-        if kind in found:
-            name, newest[kind] = _newest(found[kind])
-            if len(found[kind]) > 1:
-                notes.append(f"{len(found[kind])} outputs of {printed_by}: that in {name} counts")
+        if kind in dumps:
+            name, newest[kind] = _newest(dumps[kind])
+            if len(dumps[kind]) > 1:
+                notes.append(f"{len(dumps[kind])} outputs of {printed_by}: that in {name} counts")
     raw = {name: tuple(int(osd) for osd in sets["raw"]) for name, sets in newest.get("raw", {}).items()}
-    groups = sorted((each for _, each in found["groups"]), key=lambda each: str(each.get("stamp", "")))
+    groups = sorted((each for _, each in dumps["groups"]), key=lambda each: str(each.get("stamp", "")))
     return Dumps(
         str(path),
         digest,

@@ -175,10 +175,10 @@ def _relieve(moves: Moves, load: np.ndarray, limit: np.ndarray, free: np.ndarray
 def _read_at(moves: Moves, place: int, free: np.ndarray) -> list[tuple[int, int]]:
     """Groups that may change, with the read position that an OSD holds in them."""
     cluster, osd = moves.cluster, int(moves.cluster.osds[place])
-    found = []
+    read = []
     for group in np.flatnonzero(free & (moves.work > 0)).tolist():
         k = cluster.pools[int(cluster.groups.pool[group])].k
         osds = moves.sets[group]
         if osd in osds[:k]:
-            found.append((group, osds.index(osd)))
-    return found
+            read.append((group, osds.index(osd)))
+    return read

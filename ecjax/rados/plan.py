@@ -228,9 +228,9 @@ def _led(
         begun = sets if anew is None else led_anew(cluster, demand, sets, free, problem, within, anew)
         spread = with_primaries_spread(cluster, demand, begun, role_load(cluster, demand, begun), free, level)
         held = role_load(cluster, demand, spread)
-        found = (max(float(held.max()), level), copied(cluster, spread)[0], number, spread, held)
-        best = found if best is None else min(best, found, key=lambda each: each[:3])
-        if found[0] <= level:
+        candidate = (max(float(held.max()), level), copied(cluster, spread)[0], number, spread, held)
+        best = candidate if best is None else min(best, candidate, key=lambda each: each[:3])
+        if candidate[0] <= level:
             break
     assert best is not None
     spread, held = best[3:]

@@ -233,15 +233,15 @@ class _Spread:
 
     def exchanges(self, osd: int) -> list[tuple[int, int, int, int, float]]:
         """What relieves an OSD: group, its position, the other one, the OSD there, and the load that goes to it."""
-        found = []
+        swaps = []
         for group in self._with.get(osd, ()):
             now = self._now[group]
             shares, work = self._shares[int(self._cluster.groups.pool[group])], self._work[group]
             position = now.index(osd)
             for other, (there, share) in enumerate(zip(now, shares, strict=True)):
                 if share < shares[position]:
-                    found.append((group, position, other, there, float(work * (shares[position] - share))))
-        return found
+                    swaps.append((group, position, other, there, float(work * (shares[position] - share))))
+        return swaps
 
     def copies(self, group: int, position: int, other: int) -> int:
         """How many more shards are copied where two positions are exchanged."""

@@ -125,10 +125,10 @@ def _whole(
     if few:
         every = np.ones(len(problem.work), bool)
         nodes = max(_VARIABLE_NODES // len(problem.osd), _NODES)
-        found, bound = relaxed.whole(limit, every, problem.data, nodes)
+        roles, bound = relaxed.whole(limit, every, problem.data, nodes)
         least = max(least, bound)
-        if found is not None and (rounded is None or _changes(problem, found) <= _changes(problem, rounded)):
-            return found, least
+        if roles is not None and (rounded is None or _changes(problem, roles) <= _changes(problem, rounded)):
+            return roles, least
     return (None if rounded is None else _in_parts(relaxed, limit, share, rounded, good)), least
 
 

@@ -18,15 +18,15 @@ def checksums(texts: Mapping[str, str]) -> str:
 
 def changed_files(folder: Path) -> dict[str, str | None]:
     """What is wrong with each file of a folder that has checksums; None: nothing."""
-    found: dict[str, str | None] = {}
+    changed: dict[str, str | None] = {}
     for line in _bytes(folder / CHECKSUMS).decode(errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         path = folder / Path(name).name
         if not path.is_file():
-            found[path.name] = "is missing"
+            changed[path.name] = "is missing"
         else:
-            found[path.name] = None if _sum(_bytes(path)) == digest else "has other bytes than were written"
-    return found
+            changed[path.name] = None if _sum(_bytes(path)) == digest else "has other bytes than were written"
+    return changed
 
 
 def _bytes(path: Path) -> bytes:

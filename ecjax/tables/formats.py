@@ -104,11 +104,11 @@ def parquet_files(folder: Path) -> list[Path]:
     """
     with user_errors(folder):
         files = sorted(visible_files(folder))
-    found = [file for file in files if file.name.lower().endswith(PARQUET)]
-    if isinstance(folder, Several) and 0 < len(found) < len(files):
-        other = next(file for file in files if file not in found)
-        raise UserError(f"{folder}: found {found[0]} and {other}; allowed: Parquet files, or none of these")
-    return found
+    parquet = [file for file in files if file.name.lower().endswith(PARQUET)]
+    if isinstance(folder, Several) and 0 < len(parquet) < len(files):
+        other = next(file for file in files if file not in parquet)
+        raise UserError(f"{folder}: found {parquet[0]} and {other}; allowed: Parquet files, or none of these")
+    return parquet
 
 
 def visible_files(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:

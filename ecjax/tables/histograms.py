@@ -66,18 +66,20 @@ def histogram_nodes(path: Path, metric: str, chunk_bytes: float, end: str = HIGH
         if not path.exists():
             raise UserError(f"{path}: no such file or folder")
         files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
-    found: dict[str, Histogram] = {}
+    histograms: dict[str, Histogram] = {}
     for file in files:
         for name, histogram in _histograms(file, metric).items():
             node = file.stem if not name else name
-            if node in found:
+            if node in histograms:
                 raise UserError(f"{file}: node {node}: found twice in {path}; allowed: one histogram of each")
-            found[node] = histogram
-    intervals = [moment_interval(each, f"{path}: {metric} of {node}") for node, each in found.items()]
+            histograms[node] = histogram
+    intervals = [moment_interval(each, f"{path}: {metric} of {node}") for node, each in histograms.items()]
     low, high = (np.array([getattr(each, side) for each in intervals]) for side in (LOW, HIGH))
     sides = ((MOMENTS, high if end == HIGH else low), (LOW_MOMENTS, low), (HIGH_MOMENTS, high))
     columns = {name: rows[:, place] for names, rows in sides for place, name in enumerate(names)}
-    return pa.table({"node_id": list(found), **columns, "reference_bytes": np.full(len(found), chunk_bytes)})
+    return pa.table(
+        {"node_id": list(histograms), **columns, "reference_bytes": np.full(len(histograms), chunk_bytes)}
+    )
 
 
 def _histograms(file: Path, metric: str) -> dict[str, Histogram]:

@@ -150,15 +150,15 @@ class _Folder:
                 self._say(path, "is a copy of the file of another run, or of other runs", "remove it")
                 continue
             tables.append((path, rows))
-        found = counting(tables)
-        for file in found:
+        counted_files = counting(tables)
+        for file in counted_files:
             if file.superseded:
                 self._say(file.path, "has rows of runs that were committed anew since", self._tidy)
             for text in set(file.rows.column("input_files").to_pylist()):
                 for source in sources_of(text):
                     if source not in self._verified.sources:
                         self._verified.sources[source] = source.state()
-        return committed_in(found)
+        return committed_in(counted_files)
 
     def _datasets(self, expected: Mapping[str, object]) -> Iterator[tuple[str, list[Path]]]:
         """Names and files of the datasets apart from ``runs``; folders without a file of ecjax are none."""

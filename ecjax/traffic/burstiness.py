@@ -97,11 +97,11 @@ def dispersion(counts: TickCounts, segments: Sequence[tuple[int, int]] | None = 
         for level in range((end - begin).bit_length() - 1):
             used = _pair_sums(window, count, used, (end - begin) >> (level + 1), sums[level])
     scale = counts.tick_s * 2.0 ** np.arange(len(sums))
-    told = scale >= counts.least * counts.tick_s
-    squares, arrivals, ordered, weights = sums[told].T
+    resolved = scale >= counts.least * counts.tick_s
+    squares, arrivals, ordered, weights = sums[resolved].T
     with np.errstate(divide="ignore", invalid="ignore"):
         return Dispersion(
-            scale[told],
+            scale[resolved],
             squares / arrivals,
             np.sqrt(2 * ordered) / arrivals,
             np.where(arrivals > 0, arrivals**2 / weights, 0.0),

@@ -113,9 +113,9 @@ def _stalls(samples: Samples, pooled: np.ndarray) -> list[tuple[np.ndarray, Stal
         )
 
     stalls = [of(place) for place in places]
-    told = [(each.probability, float(each.times.mean())) for each in stalls if each is not None]
-    if told:
-        probability, time = np.median(told, axis=0).tolist()
+    known = [(each.probability, float(each.times.mean())) for each in stalls if each is not None]
+    if known:
+        probability, time = np.median(known, axis=0).tolist()
         stalls = [each or of(place, (probability, time)) for each, place in zip(stalls, places, strict=True)]
     return list(zip(places, stalls, strict=True))
 

@@ -66,11 +66,11 @@ def stalling(
     spread = np.maximum(law.at(sizes)[1], 1e-9 * time)
     clear = np.exp(-1 - least / spread) < probability / 10
     clear[spread.argmin()] = True
-    told = np.isin(size_class, used[clear])
-    stalled = told & (above > least)
+    clear_reads = np.isin(size_class, used[clear])
+    stalled = clear_reads & (above > least)
     if np.count_nonzero(stalled) < (_LEAST if others is None else _LEAST_BESIDE):
         return None
-    share, times = float(stalled.sum() / told.sum()), above[stalled]
+    share, times = float(stalled.sum() / clear_reads.sum()), above[stalled]
     for number in used[~clear].tolist():
         members = np.flatnonzero(size_class == number)
         longest = members[np.argsort(above[members])][len(members) - round(share * len(members)) :]

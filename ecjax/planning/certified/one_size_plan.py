@@ -218,8 +218,8 @@ def _exchange(bins: Bins, kinds: np.ndarray, z: float, objective: float, tuples:
     service, rows = passes.service, passes.rows
     loads, chunks, dollars = loads_of(passes, kinds)
     full = passes.full_price(objective if np.isfinite(objective) else z + dollars)
-    own = np.ascontiguousarray(loads[:, 0])
-    return exchange(tuples, service, rows, rates_of(rows), kinds, own, chunks, z, full)
+    read_loads = np.ascontiguousarray(loads[:, 0])
+    return exchange(tuples, service, rows, rates_of(rows), kinds, read_loads, chunks, z, full)
 
 
 def _traded(bins: Bins, plan: Plan, target: float, tol: float, random: np.random.Generator) -> Plan:
@@ -235,8 +235,8 @@ def _traded(bins: Bins, plan: Plan, target: float, tol: float, random: np.random
         before = objective
         loads, chunks, _ = loads_of(passes, kinds)
         least = _PROMISE * tol * abs(target) / len(loads)
-        own = np.ascontiguousarray(loads[:, 0])
-        trade(by_rate, service, rows, rate, kinds, own, chunks, z, least, objective - target)
+        read_loads = np.ascontiguousarray(loads[:, 0])
+        trade(by_rate, service, rows, rate, kinds, read_loads, chunks, z, least, objective - target)
         z, objective = worth(passes, kinds)
         _exchange(bins, kinds, z, objective, random.permutation(rows.number)[:, None])
         z, objective = worth(passes, kinds)

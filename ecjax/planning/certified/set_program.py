@@ -172,7 +172,7 @@ class SetProgram:
         """
         states, chosen, pairs = self._states, len(self._kind), len(self._pair)
         rows = sparse.vstack([*self._planes[end], self._limits])
-        told = rows.shape[0] - len(self._right)
+        known = rows.shape[0] - len(self._right)
         dollars = self._dollars[self._kind, self._set] / self._unit
         cost = np.concatenate([dollars, np.zeros(pairs), np.ones(chosen)])
         bounds = np.zeros((len(cost), 2))
@@ -181,15 +181,15 @@ class SetProgram:
         bounds[chosen : chosen + pairs, 1] = np.inf
         bounds[chosen + pairs :] = -np.inf, np.inf
         entries, number = len(states.asked), len(states.least)
-        right = np.concatenate([np.zeros(told), self._right])
-        lengths = told + pairs + entries
+        right = np.concatenate([np.zeros(known), self._right])
+        lengths = known + pairs + entries
         right[lengths : lengths + 2 * number] = np.concatenate([-numbers.shortest, numbers.longest])
         solution = linprog(cost, rows, right, self._all_nodes, self._number, bounds, method="highs")
         if solution.status == _INFEASIBLE and "nfeasible" in solution.message:
             return None
         if solution.status != 0:
             raise ArithmeticError(solution.message)
-        price = np.maximum(-self._unit * solution.ineqlin.marginals[told + pairs :], 0.0)
+        price = np.maximum(-self._unit * solution.ineqlin.marginals[known + pairs :], 0.0)
         reads = price[:entries] / np.where(states.asked > 0, states.asked, 1.0)
         longer, shorter = price[entries:].reshape(-1, number)[:2]
         prices = self.alike(reads[None], (longer - shorter)[None])
@@ -244,7 +244,7 @@ class SetProgram:
                 continue
             value = max(value, self.proven(solved[1], numbers))
             end = int(np.argmin([one[0] for one in solved[0]]))
-            told, x, _ = solved[0][end]
+            certain, x, _ = solved[0][end]
             nodes = np.zeros(shape)
             nodes[self._kind, self._set] = x[: len(self._kind)]
             branches = branches_of(numbers, nodes, nodes.sum(axis=0) @ self._states.kept)
@@ -254,7 +254,7 @@ class SetProgram:
                 often = _AGAIN
             if branches and min(goal, best.cost) < np.inf:
                 left = max(tol, _REFINED * (min(goal, best.cost) - value))
-            if value < goal and max(self._touch(x, end), value - told) > left and again < often:
+            if value < goal and max(self._touch(x, end), value - certain) > left and again < often:
                 push(value, numbers, again + 1)
                 continue
             if len(self._planes) == 1:
@@ -265,7 +265,7 @@ class SetProgram:
                 if len(self._planes) > 1 and value < goal:
                     sets, loads = self._by_node(np.round(nodes), x)
                     bent = self._bend(sets, loads) > _BENT * (goal - value)
-                    best = Outcome(np.inf, max(value, told), sets, loads, bent)
+                    best = Outcome(np.inf, max(value, certain), sets, loads, bent)
                     goal = value
             if best.bent:
                 break

@@ -287,8 +287,8 @@ class Alternation:
 
     def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
         """Keep a step; a start that overloads a node has no objective."""
-        told = None if self.searching or not np.isfinite(value) else value
-        step = Step(iteration, name, number, told, np.asarray(self.state.latency), gap)
+        objective = None if self.searching or not np.isfinite(value) else value
+        step = Step(iteration, name, number, objective, np.asarray(self.state.latency), gap)
         self.steps.append(step)
         if self.advance is not None:
             self.advance(step)

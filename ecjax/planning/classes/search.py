@@ -84,10 +84,10 @@ def search_start(
     if not limits.keeps(problem, start_point.stored):
         return balanced
     alike = np.zeros(problem.rows, int), np.ones((1, problem.nodes.count))
-    found = relieved(problem, start_point, *alike)
+    point = relieved(problem, start_point, *alike)
     # few files may not add up to the reads of their class: nodes they overload need not come down one row at a time
-    stable = largest_ratio(problem, found, *alike) < 1 or largest_ratio(problem, balanced, *alike) >= 1
-    return found if stable else balanced
+    stable = largest_ratio(problem, point, *alike) < 1 or largest_ratio(problem, balanced, *alike) >= 1
+    return point if stable else balanced
 
 
 def _mean(values: jax.Array, of_row: np.ndarray, problem: Problem, count: int) -> jax.Array:

@@ -42,18 +42,18 @@ def curvature(backend: Backend, rows: Rows, response: Response, tau: Any, with_p
     weight = rows.weight / tau
     by_hot, by_stored = xp.sqrt(weight) * rows.rate, xp.sqrt(weight) * rows.chunks
     if min(rows.per_site, width) == 1:
-        own = _independent(xp, response, flat)
+        alone = _independent(xp, response, flat)
         inside = _single(xp, hot, stored, by_hot, by_stored, width, with_places)
     else:
         pairs = _pairs(backend, rows, response)
-        own = _paired(xp, response, pairs, flat)
+        alone = _paired(xp, response, pairs, flat)
         inside = _several(xp, response, pairs, by_hot, by_stored, with_places)
     entries = inverse(
         xp,
         # rows that are all but decided: what rounding leaves of their covariances must not be blown up
-        xp.maximum(xp.sum(own.hot_hot, axis=1), _DECIDED),
-        xp.sum(own.hot_cold, axis=1),
-        xp.maximum(_cold_cold(xp, own, rows.extra), _DECIDED),
+        xp.maximum(xp.sum(alone.hot_hot, axis=1), _DECIDED),
+        xp.sum(alone.hot_cold, axis=1),
+        xp.maximum(_cold_cold(xp, alone, rows.extra), _DECIDED),
     )
     first, second = xp.sqrt(entries[0]), entries[1] / xp.sqrt(entries[0])
     third = xp.sqrt(xp.maximum(entries[2] - second * second, 0.0))
@@ -62,15 +62,15 @@ def curvature(backend: Backend, rows: Rows, response: Response, tau: Any, with_p
         one = (first * scale)[:, None] * with_hot + (second * scale)[:, None] * with_cold
         return xp.concatenate([one, (third * scale)[:, None] * with_cold])
 
-    x = roots(own.hot_hot, own.hot_cold, by_hot)
+    x = roots(alone.hot_hot, alone.hot_cold, by_hot)
     if with_places:
-        x = xp.concatenate([x, roots(own.stored_hot, own.stored_cold, by_stored)], axis=1)
+        x = xp.concatenate([x, roots(alone.stored_hot, alone.stored_cold, by_stored)], axis=1)
     return inside - x.T @ x
 
 
-def _cold_cold(xp: Any, own: _Covariances, extra: Any) -> Any:
+def _cold_cold(xp: Any, alone: _Covariances, extra: Any) -> Any:
     """Variance of the number of cold chunks: of the stored ones with it, less that of the hot ones."""
-    variance = xp.sum(own.stored_cold - own.hot_cold, axis=1)
+    variance = xp.sum(alone.stored_cold - alone.hot_cold, axis=1)
     return xp.where(extra > 0, variance, 1.0)
 
 

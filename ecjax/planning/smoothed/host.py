@@ -241,15 +241,15 @@ def _terms(alpha, beta, hot_cost, cold_cost, extra, tau, order, begin, end, q, x
         # the q-th largest: as many nodes lie above it as a site takes
         for position in range(begin, end):
             j = order[position]
-            own = max(x[j], y[j])
-            if own > level:
+            larger = max(x[j], y[j])
+            if larger > level:
                 above = 0
                 for other in range(begin, end):
                     i = order[other]
-                    if max(x[i], y[i]) >= own:
+                    if max(x[i], y[i]) >= larger:
                         above += 1
                 if above >= q:
-                    level = own
+                    level = larger
     for position in range(begin, end):
         j = order[position]
         excess = max(x[j], y[j]) - level - _LARGEST / q
@@ -413,7 +413,7 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
     hot_cost, cold_cost = np.empty(m), np.empty(m)
     off = np.zeros((widest, widest))
     before, after = np.empty((widest + 1, q + 1)), np.empty((widest + 1, q + 1))
-    own = np.empty((4, m))
+    alone = np.empty((4, m))
     for i in range(first, last):
         a, b = hot[i], cold[i]
         u, v = weight[0, i], weight[1, i]
@@ -453,7 +453,7 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
                     if with_places:
                         blocks[1, j, two - begin] += u * v * part * both
                         blocks[2, j, two - begin] += v * v * both
-                own[0, j], own[1, j], own[2, j], own[3, j] = hh, hc, sh, sc
+                alone[0, j], alone[1, j], alone[2, j], alone[3, j] = hh, hc, sh, sc
                 k11 += hh
                 k12 += hc
                 k22 += sc - hc
@@ -465,11 +465,11 @@ def curve(first, last, rows, prices, multipliers, tau, sites, hot, cold, weight,
         second_root = -correlation / np.sqrt((1 - correlation) * (1 + correlation) * other_way)
         third_root = 1 / np.sqrt(other_way)
         for j in range(m):
-            roots[i, 0, j] = u * (first_root * own[0, j] + second_root * own[1, j])
-            roots[i, 1, j] = u * third_root * own[1, j]
+            roots[i, 0, j] = u * (first_root * alone[0, j] + second_root * alone[1, j])
+            roots[i, 1, j] = u * third_root * alone[1, j]
             if with_places:
-                roots[i, 0, m + j] = v * (first_root * own[2, j] + second_root * own[3, j])
-                roots[i, 1, m + j] = v * third_root * own[3, j]
+                roots[i, 0, m + j] = v * (first_root * alone[2, j] + second_root * alone[3, j])
+                roots[i, 1, m + j] = v * third_root * alone[3, j]
 
 
 @njit(inner=True)
@@ -477,7 +477,7 @@ def _pairs(x, y, order, begin, end, most, none, before, after, result):
     """Probability that two different nodes of a site both hold a chunk, (g, g)."""
     for one in range(begin, end):
         i = order[one]
-        own = x[i] + y[i]
+        held = x[i] + y[i]
         _without_each(x, y, order, begin, end, most, i, before, after)
         for two in range(begin, end):
             if two == one:
@@ -486,5 +486,5 @@ def _pairs(x, y, order, begin, end, most, none, before, after, result):
             other = x[j] + y[j]
             left, right = before[two - begin], after[two - begin + 1]
             both, single, neither = _joined(left, right, most, none)
-            total = own * other * both + (own + other) * single + neither
-            result[one - begin, two - begin] = own * other * both / total
+            total = held * other * both + (held + other) * single + neither
+            result[one - begin, two - begin] = held * other * both / total

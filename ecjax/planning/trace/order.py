@@ -52,8 +52,8 @@ def best_z(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float
     # the latest of k chunks of a mean and a deviation is at most sqrt(k - 1) deviations late, and z before that
     longest = (1 + np.sqrt(data.rows.hot.max())) * (10 * slowest + most)
     bounds = _LEAST_Z * (slowest + most), longest
-    found = minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-5 * longest})
-    return float(found.x)
+    least = minimize_scalar(value, bounds=bounds, method="bounded", options={"xatol": 1e-5 * longest})
+    return float(least.x)
 
 
 def relaxation_with_z(data: Traced, gap: float) -> tuple[float, Relaxed]:

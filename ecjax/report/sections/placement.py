@@ -25,8 +25,8 @@ def _heat_map(table: pa.Table, name: str) -> Chart | None:
     if not len(table):
         return None
     files, nodes = (table.column(each).combine_chunks().dictionary_encode() for each in (name, "node_id"))
-    found = len(files.dictionary)
-    width = -(-found // _MOST_COLUMNS)
+    count = len(files.dictionary)
+    width = -(-count // _MOST_COLUMNS)
     sums = (
         pa.table(
             {
@@ -40,7 +40,7 @@ def _heat_map(table: pa.Table, name: str) -> Chart | None:
         .sort_by([("column", "ascending"), ("row", "ascending")])
     )
     what = "group" if name == "group" else "file"
-    firsts = pa.table({name: files.dictionary.take(pa.array(range(0, found, width)))})
+    firsts = pa.table({name: files.dictionary.take(pa.array(range(0, count, width)))})
     columns = distinct([f"{label} ..." if width > 1 else label for label in words(firsts, name)])
     labels = distinct(words(pa.table({"node_id": nodes.dictionary}), "node_id"))
     ids = nodes.dictionary.to_pylist()

@@ -62,15 +62,15 @@ def section(results: Results) -> Section | None:
 
 def _named(runs: pa.Table) -> pa.Table:
     """Runs with a column that says what tells them apart: what was swept, and plans where that is not all."""
-    told = runs
+    worded = runs
     for place, name in enumerate(runs.column_names):
         if name in _BY_NAME or name == "plan_run":
             texts = [_in_words(name, value) for value in runs.column(name).to_pylist()]
-            told = told.set_column(place, name, pa.array(texts, pa.string()))
-    names = _differing(told, _NAMES)
-    if len(set(words(labelled(told, names, "label"), "label", WHOLE))) < len(told):
-        names += _differing(told, ("plan_run",))
-    labels = words(labelled(told, names or ["run_id"], "label"), "label")
+            worded = worded.set_column(place, name, pa.array(texts, pa.string()))
+    names = _differing(worded, _NAMES)
+    if len(set(words(labelled(worded, names, "label"), "label", WHOLE))) < len(worded):
+        names += _differing(worded, ("plan_run",))
+    labels = words(labelled(worded, names or ["run_id"], "label"), "label")
     return runs.append_column("replay", pa.array(distinct(labels), pa.string()))
 
 

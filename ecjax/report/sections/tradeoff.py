@@ -194,8 +194,8 @@ def _plans(part: pa.Table) -> list[str]:
 
 def _recommended(table: pa.Table, present: Sequence[_Measure], best: str | None) -> list[dict[str, Json]]:
     plan = table.filter(pc.equal(table.column("run_id"), best)) if best else table.slice(0, 0)
-    found = [each.column for each in present if len(plan) and plan.column(each.column)[0].is_valid]
-    if not found:
+    columns = [each.column for each in present if len(plan) and plan.column(each.column)[0].is_valid]
+    if not columns:
         return []
     return [
         {
@@ -203,7 +203,7 @@ def _recommended(table: pa.Table, present: Sequence[_Measure], best: str | None)
             "mode": "markers",
             "name": "recommended",
             "x": numbers(plan, _COST),
-            "y": numbers(plan, found[0]),
+            "y": numbers(plan, columns[0]),
             "text": _plans(plan),
             "hovertemplate": "%{x:.5g} $/period, %{y:.5g} s<br>%{text}",
             "marker": {"symbol": "circle-open", "size": 18, "color": "#8a8a8a", "line": {"width": 3}},
@@ -219,7 +219,7 @@ def _limits(table: pa.Table) -> dict[str, pa.Table]:
     needed = {"lower_bound", "objective", _PLANNED, "file_count", "theta_per", "theta"}
     if not needed <= set(table.column_names):
         return {}
-    found = {}
+    limits = {}
     for (demand,), part in _groups(table, "demand").items():
         rows = [
             row
@@ -236,8 +236,8 @@ def _limits(table: pa.Table) -> dict[str, pa.Table]:
         costs = np.array([row[_COST] for row in rows])
         grid = np.linspace(costs.min(), costs.max(), _POINTS) if costs.max() > costs.min() else costs[:1]
         latencies = np.max([bound - price * grid for price, bound in best.items()], axis=0)
-        found[demand] = pa.table({_COST: grid, _PLANNED: latencies})
-    return found
+        limits[demand] = pa.table({_COST: grid, _PLANNED: latencies})
+    return limits
 
 
 def _allowed_plans(row: dict[str, float | str]) -> str:

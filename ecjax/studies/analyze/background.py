@@ -63,7 +63,7 @@ def without_writes(files: pa.Table) -> pa.Table:
     return files.set_column(files.column_names.index(name), name, pa.nulls(len(files), pa.float64()))
 
 
-def warn_of_writes(statistics: TraceStatistics, told: bool, notices: list[str]) -> None:
+def warn_of_writes(statistics: TraceStatistics, counted: bool, notices: list[str]) -> None:
     """Say where the law of reads, by which plans serve writes of files, is not that of writes."""
     cells = statistics.cells.choose(statistics.cells.quantity == SERVICE)
     means, mean_bytes = [], []
@@ -76,7 +76,7 @@ def warn_of_writes(statistics: TraceStatistics, told: bool, notices: list[str]) 
         mean_bytes.append(cells.moments[rows, 0] @ cells.bytes[rows] / count)
     ratio = means[1] / means[0] if means[0] > 0 else 1.0
     alike = abs(mean_bytes[1] - mean_bytes[0]) <= 0.01 * mean_bytes[0]
-    if not told and alike and not 1 / _SLOWER < ratio < _SLOWER:
+    if not counted and alike and not 1 / _SLOWER < ratio < _SLOWER:
         notices.append(
             f"Writes of chunks take {ratio:.3g} times as long as reads of the same size. Plans serve writes by the law "
             "of reads; background=writes takes their measured services as load that stays at its nodes."

@@ -60,8 +60,8 @@ def burstiness(tables: Tables) -> Figure | None:
 
 def _telling(rows: pd.DataFrame) -> pd.DataFrame:
     """Without the shortest scales: there hardly two arrivals are ever within one window, which is as Poisson."""
-    told = (rows["verdict"] != "as Poisson") | (rows["standard_error"] > _VISIBLE)
-    return rows[rows["scale_s"] >= rows["scale_s"][told].min()]
+    telling = (rows["verdict"] != "as Poisson") | (rows["standard_error"] > _VISIBLE)
+    return rows[rows["scale_s"] >= rows["scale_s"][telling].min()]
 
 
 def _series(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

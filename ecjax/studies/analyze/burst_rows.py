@@ -86,14 +86,14 @@ def _burstiness(series: _Series, kind: pa.DataType) -> pa.Table:
 def _busiest(series: _Series, kind: pa.DataType) -> pa.Table:
     """A row per length of window that the log has two of, and its clock can tell."""
     rows = [(window, busiest(series.counts, window)) for window in WINDOWS_S]
-    told = [(window, row) for window, row in rows if row is not None]
+    known = [(window, row) for window, row in rows if row is not None]
     return pa.table(
         {
-            **_named(series, kind, len(told)),
-            "window_s": pa.array([window for window, _ in told], pa.float64()),
-            "start_s": pa.array([row.start_s for _, row in told], pa.float64()),
-            "requests": pa.array([row.arrivals for _, row in told], pa.int64()),
-            "mean_ratio": pa.array([row.ratio for _, row in told], pa.float64()),
+            **_named(series, kind, len(known)),
+            "window_s": pa.array([window for window, _ in known], pa.float64()),
+            "start_s": pa.array([row.start_s for _, row in known], pa.float64()),
+            "requests": pa.array([row.arrivals for _, row in known], pa.int64()),
+            "mean_ratio": pa.array([row.ratio for _, row in known], pa.float64()),
         }
     )
 

@@ -30,25 +30,25 @@ def with_catalog(files: pa.Table, catalog: pa.Table | None, k: int | None, notic
         return files
     ids = files["file_id"].combine_chunks()
     listed = catalog["file_id"].combine_chunks()
-    found = pc.index_in(ids, value_set=listed) if listed.type == ids.type else pa.nulls(len(ids), pa.int32())
-    if found.null_count == len(ids):
+    place = pc.index_in(ids, value_set=listed) if listed.type == ids.type else pa.nulls(len(ids), pa.int32())
+    if place.null_count == len(ids):
         raise UserError(
             f"catalog: names no object of the log (file_id {listed[0].as_py()!r} in the one, {ids[0].as_py()!r} in the "
             "other); allowed: the names of the log, which keep_ids=true leaves as they are"
         )
     sizes = catalog["bytes"].to_numpy()
-    known = np.asarray(pc.is_valid(found))
-    size = sizes[found.fill_null(0).to_numpy()]
+    known = np.asarray(pc.is_valid(place))
+    size = sizes[place.fill_null(0).to_numpy()]
     stored = files["stored_bytes"].to_numpy().copy()
     _say_conflicts(ids, size, stored, known & (stored > size * (1 + _ROUNDED) + 64), notices)
-    if found.null_count:
+    if place.null_count:
         notices.append(
-            f"{count_text(found.null_count, 'object')} of the log not in the catalog: of the size that the log has."
+            f"{count_text(place.null_count, 'object')} of the log not in the catalog: of the size that the log has."
         )
     stored[known] = np.where(size > 0, size, stored)[known]
     files = files.set_column(files.column_names.index("stored_bytes"), "stored_bytes", empty_to_null(stored))
     unread = np.ones(len(listed), bool)
-    unread[found.drop_null().to_numpy()] = False
+    unread[place.drop_null().to_numpy()] = False
     empty = int(np.count_nonzero(sizes[unread] <= 0))
     if empty:
         notices.append(

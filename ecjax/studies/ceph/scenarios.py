@@ -103,9 +103,9 @@ def _row(reads: Reads, usual: float, service: Service | None) -> dict[str, float
     }
     if service is not None and reads.all_answer:
         takes = np.where(served.lost[:, None], 0.0, served.takes)
-        found = estimate(case, service, takes, reads.slower, reads.extra)
-        if found is not None:
-            row |= {"estimated_mean_s": found.mean, "estimated_p99_s": found.p99}
+        latency = estimate(case, service, takes, reads.slower, reads.extra)
+        if latency is not None:
+            row |= {"estimated_mean_s": latency.mean, "estimated_p99_s": latency.p99}
     return row
 
 

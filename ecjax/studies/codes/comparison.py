@@ -41,8 +41,8 @@ class Burden(NamedTuple):
 def burden_of(traffic: Traffic, classes: Classes, at: int, code: Code) -> Burden:
     """What reads of the class ``at`` in this code bring to a node."""
     moments = np.asarray(nodes_arrays(traffic.nodes).service).mean(axis=2)
-    own = classes.of_file == at
-    rate, size = (column(traffic.files, name)[own] for name in ("rate_per_s", "bytes"))
+    members = classes.of_file == at
+    rate, size = (column(traffic.files, name)[members] for name in ("rate_per_s", "bytes"))
     powers = (size / code.k)[:, None] ** np.arange(4.0)
     total = code.k * rate @ (powers @ moments.T) / len(traffic.nodes)
     chunks = code.k * rate.sum() / len(traffic.nodes)

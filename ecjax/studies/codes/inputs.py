@@ -58,8 +58,8 @@ def case_of(options: CodesOptions) -> Case:
         code = code_of(name) or others.get(name)
         if code is None and range_of(name) is None:
             raise UserError(f"codes: found {name}; allowed in code_table: {', '.join(others) or 'none'}")
-        found = _fitting(name, cluster, failures, options) if code is None else [code]
-        codes |= {each.name: each for each in found}
+        fitting = _fitting(name, cluster, failures, options) if code is None else [code]
+        codes |= {each.name: each for each in fitting}
         if code is not None:
             _check_fits(code, cluster, failures, options)
     return Case(list(codes.values()), cluster, failures, traffic, input_id)
@@ -107,9 +107,9 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
 
 def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:
     """Those of the files table, or so many for each full one."""
-    full, own = column(files, "rate_per_s"), column(files, RATE)
+    full, small_rate = column(files, "rate_per_s"), column(files, RATE)
     unit = options.stripe_unit_bytes
-    if not own.any():
+    if not small_rate.any():
         rate = (options.small_reads or _UNREAD) * full
         return SmallRates(np.full(len(full), options.small_bytes), rate, unit)
     if options.small_reads:
@@ -123,7 +123,7 @@ def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:
             f"ones ({RATE}), as codes are planned for these"
         )
     size = column(files, "small_bytes")
-    return SmallRates(np.where(own > 0, size, size[own > 0].min()), own, unit)
+    return SmallRates(np.where(small_rate > 0, size, size[small_rate > 0].min()), small_rate, unit)
 
 
 def _fitting(name: str, cluster: RepairCluster, failures: Failures, options: CodesOptions) -> list[Code]:

@@ -255,10 +255,10 @@ def refuse_beside_small_reads(options: OptimizeOptions, nodes: pa.Table) -> None
         UserError: names the option.
     """
     for name, only in SMALL_READS_ONLY.items():
-        found = getattr(options, name)
-        if found != only:
+        value = getattr(options, name)
+        if value != only:
             raise UserError(
-                f"{name}: found {found} with small reads (files.small_rate_per_s); allowed with them: {only}"
+                f"{name}: found {value} with small reads (files.small_rate_per_s); allowed with them: {only}"
             )
     refuse_channels(nodes, "files.small_rate_per_s", "no small reads")
 

@@ -143,17 +143,17 @@ def _together(
     """The evaluation of full and small reads together."""
     rate = np.asarray(problem.files.rate)
     small = np.bincount(reads.file, reads.rate, len(rate))
-    own = np.bincount(reads.file, reads.rate * bounds.mean[reads.of], len(rate))
+    of_small = np.bincount(reads.file, reads.rate * bounds.mean[reads.of], len(rate))
     read = rate > 0
     full = np.where(read, rate * np.where(read, np.asarray(evaluated.file_latency), 0.0), 0.0)
     every = rate + small
-    by_file = np.where(every > 0, (full + own) / np.where(every > 0, every, 1.0), np.nan)
+    by_file = np.where(every > 0, (full + of_small) / np.where(every > 0, every, 1.0), np.nan)
     # a file that is never read has the bound of its full reads
     by_file = np.where(every > 0, by_file, np.asarray(evaluated.file_latency))
     return replace(
         evaluated,
         objective=jnp.asarray(plan.latency + theta * float(evaluated.cost) / problem.files.count),
-        latency=jnp.asarray((full.sum() + own.sum()) / every.sum()),
+        latency=jnp.asarray((full.sum() + of_small.sum()) / every.sum()),
         latency_shared_z=jnp.asarray(plan.latency),
         z=jnp.asarray(plan.z[0]),
         file_latency=jnp.asarray(by_file),

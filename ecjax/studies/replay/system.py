@@ -92,7 +92,7 @@ def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
     if at.kinds is None:
         return []
     reads, share = at.kinds.reads, at.kinds.share
-    own, there = reads.nodes >= 0, reads.others >= 0
+    at_node, there = reads.nodes >= 0, reads.others >= 0
     lengths, bandwidth = there.sum(axis=1), options.client_bandwidth_bytes_per_s
     first = len(at.plan.classes.names)
 
@@ -127,7 +127,7 @@ def _small_reads(at: OperatingPoint, options: ReplayOptions) -> list[_Part]:
     none, planned = np.zeros(reads.number), np.zeros(reads.number, np.int64)
     parts = [
         part(
-            every, reads.width, reads.nodes[own], np.full(own.sum(), UNIT),
+            every, reads.width, reads.nodes[at_node], np.full(at_node.sum(), UNIT),
             rates=reads.rate * np.maximum(1 - share, 0.0), need=reads.width, extra_s=none,
             group=np.full(reads.number, first), either=planned,
         )

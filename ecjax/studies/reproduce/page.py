@@ -37,8 +37,8 @@ def sections(claims: pd.DataFrame, sizes: Mapping[str, str]) -> dict[str, str]:
     made = {}
     for name, rows in claims.groupby("paper", sort=False):
         counts = rows["verdict"].value_counts()
-        told = listed([f"{verdict} {counts[verdict]}" for verdict in Verdict if verdict in counts])
-        lines = [f"## {name}: {paper(str(name)).title}", "", f"size={sizes[str(name)]}: {told}.", ""]
+        counted = listed([f"{verdict} {counts[verdict]}" for verdict in Verdict if verdict in counts])
+        lines = [f"## {name}: {paper(str(name)).title}", "", f"size={sizes[str(name)]}: {counted}.", ""]
         lines += [_wrapped(row) for row in rows.to_dict("records")]
         made[str(name)] = "\n".join(lines) + "\n"
     return made

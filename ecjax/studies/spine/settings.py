@@ -26,14 +26,16 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
     kinds = runs.groupby(list(like), sort=False, dropna=False).ngroup().to_numpy()
     texts = runs["params"].fillna("{}")
     parameters = {text: _parameters(text) for text in set(texts)}
-    told = [{name: value for name, value in parameters[text].items() if name not in apart} for text in texts]
-    names = list(dict.fromkeys(name for each in told for name in each))
+    settings = [
+        {name: value for name, value in parameters[text].items() if name not in apart} for text in texts
+    ]
+    names = list(dict.fromkeys(name for each in settings for name in each))
     differing = [
         name
         for name in names
-        if len({(kind, each.get(name)) for kind, each in zip(kinds, told, strict=True)}) > len(set(kinds))
+        if len({(kind, each.get(name)) for kind, each in zip(kinds, settings, strict=True)}) > len(set(kinds))
     ]
-    words = [", ".join(f"{name}={each[name]}" for name in differing if name in each) for each in told]
+    words = [", ".join(f"{name}={each[name]}" for name in differing if name in each) for each in settings]
     alike = list(zip(kinds, words, strict=True))
     ids = runs["input_id"].astype(str).str[:_DIGITS]
     if len(set(zip(alike, ids, strict=True))) > len(set(alike)):
@@ -43,10 +45,10 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
 
 def _parameters(text: str) -> Mapping[str, str]:
     """Parameters as an option would set them, those of sections and of a list with one mapping by their own names."""
-    told: dict[str, str] = {}
+    flat: dict[str, str] = {}
     for name, value in json.loads(text).items():
-        told |= _flat(name, value)
-    return told
+        flat |= _flat(name, value)
+    return flat
 
 
 def _flat(name: str, value: Any) -> dict[str, str]:

@@ -271,8 +271,8 @@ class StartedServices:
         channels = np.argmax(waited, axis=1)
         agreed = waited[np.arange(count), channels] >= _AGREED * waits
         above = np.where(places > channels[:, None], seen.sum(axis=1), 0).sum(axis=1)
-        told = (waits > 0) & agreed & (above <= _ABOVE * total) & (channels < seen.shape[2] - 1)
-        return Channels(np.where(told, channels, 0), at_once, False, np.zeros(count, bool))
+        clear = (waits > 0) & agreed & (above <= _ABOVE * total) & (channels < seen.shape[2] - 1)
+        return Channels(np.where(clear, channels, 0), at_once, False, np.zeros(count, bool))
 
 
 class FinishedServices:
@@ -315,15 +315,15 @@ class FinishedServices:
     def channels(self, count: int) -> Channels:
         """What fits: the least number of channels that agrees, if one more does not; else one where all is in order."""
         self._make_room(count)
-        told = np.array(
+        clear = np.array(
             [_fitting(*sums) for sums in zip(self._idle, self._waiting, strict=True)][:count], np.int64
         )
-        ordered = (told == 0) & (self._waiting[:count, 0, 1] == 0)
+        ordered = (clear == 0) & (self._waiting[:count, 0, 1] == 0)
         doubtful = [
             _doubtful(*sums) for sums in zip(self._idle[:count], self._waiting[:count, 0], strict=True)
         ]
-        told[ordered] = 1
-        return Channels(told, np.zeros(count, np.int64), True, ordered & np.array(doubtful, bool))
+        clear[ordered] = 1
+        return Channels(clear, np.zeros(count, np.int64), True, ordered & np.array(doubtful, bool))
 
 
 def _fitting(idle: np.ndarray, waiting: np.ndarray) -> int:

@@ -408,8 +408,8 @@ class Scanner:
             return Channels.none(0 if self._node_index is None else self._node_index.count)
         if "start_s" in self._names:
             return self._started.channels(self._node_index.count)
-        told = self._finished.channels(self._node_index.count)
-        return told if self._inference.complete else Channels.none(self._node_index.count)
+        channels = self._finished.channels(self._node_index.count)
+        return channels if self._inference.complete else Channels.none(self._node_index.count)
 
     def _service_source(self) -> tuple[str | None, bool]:
         """Why there are no service times (None: there are), and whether they were inferred."""

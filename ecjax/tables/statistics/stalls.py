@@ -63,10 +63,10 @@ def stalling_law(
         return alone if not math.isnan(alone.delta_s) else NO_LAW, 0.0, 0.0
     spread = alone.at(sizes)[1]
     every, narrow = np.ones(len(sizes), bool), spread <= _NARROW * spread.min()
-    found = _stalls_beside(alone, (sizes, counts), kept, measured, every, least_misfit)
-    if found is None and not narrow.all() and counts[narrow].sum() >= _LEAST_DELAYS:
-        found = _stalls_beside(alone, (sizes, counts), kept, measured, narrow, least_misfit)
-    return (alone, 0.0, 0.0) if found is None else found
+    stalls = _stalls_beside(alone, (sizes, counts), kept, measured, every, least_misfit)
+    if stalls is None and not narrow.all() and counts[narrow].sum() >= _LEAST_DELAYS:
+        stalls = _stalls_beside(alone, (sizes, counts), kept, measured, narrow, least_misfit)
+    return (alone, 0.0, 0.0) if stalls is None else stalls
 
 
 def _stalls_beside(

@@ -96,6 +96,6 @@ def _by_time(rows: pd.DataFrame, starts: np.ndarray) -> pd.DataFrame:
 
 def _mark(line: pd.DataFrame) -> dict[str, Any]:
     """Dots where an interval has no neighbour that a line could go to."""
-    told = line["mean_s"].notna()
-    alone = told & ~told.shift(1, fill_value=False) & ~told.shift(-1, fill_value=False)
+    known = line["mean_s"].notna()
+    alone = known & ~known.shift(1, fill_value=False) & ~known.shift(-1, fill_value=False)
     return {"marker": ".", "markevery": alone.to_numpy()} if alone.any() else {}

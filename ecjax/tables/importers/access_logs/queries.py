@@ -55,7 +55,7 @@ def _kind(data, begin, end):
 
 
 @njit()
-def subresources(data, targets, queries, found):
+def subresources(data, targets, queries, with_subresource):
     """Tell requests for a listing, an upload as such or a subresource from those for the bytes of an object.
 
     Other web servers have words like these in their queries, so that all parameters have to be S3's, those of
@@ -65,13 +65,13 @@ def subresources(data, targets, queries, found):
         data: (bytes,) uint8.
         targets: (rows, 2), paths that may have a query.
         queries: (rows, 2), where queries stand apart, or (0, 2).
-        found: (rows,) bool, filled.
+        with_subresource: (rows,) bool, filled.
 
     References:
         Amazon S3 API Reference.
     """
     for row in range(targets.shape[0]):
-        found[row] = False
+        with_subresource[row] = False
         begin, end = targets[row, 0], targets[row, 1]
         if begin < 0:
             continue
@@ -97,7 +97,7 @@ def subresources(data, targets, queries, found):
         slashes = 0
         for letter in range(begin + 1, path_end - 1):
             slashes += data[letter] == _SLASH
-        found[row] = (
+        with_subresource[row] = (
             met[_SUBRESOURCE]
             or met[_VERSIONED_LISTING]
             or (met[_LISTING] and slashes == 0)

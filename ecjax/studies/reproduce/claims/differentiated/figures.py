@@ -43,8 +43,8 @@ def _sweep(made: Made, column: str) -> pd.DataFrame:
 
 
 def _item(text: str, name: str) -> float:
-    found = json.loads(text)
-    return float(found[name] if isinstance(found, dict) else found[int(name) - 1])
+    values = json.loads(text)
+    return float(values[name] if isinstance(values, dict) else values[int(name) - 1])
 
 
 def _bound(evidence: Evidence) -> Finding:
@@ -143,13 +143,13 @@ def _first(evidence: Evidence) -> Finding:
         f"class 2 / class 1 for C2 = {texts(rows['at'], '.1f')}: {texts(ratio)}; class 1 has {texts(shares, '.4f')} of "
         f"the nodes, on average, and {texts(work, '.3f')} of their speed"
     )
-    own, left = (each.mul(service, axis=0).sum() / each.sum() for each in (weights, 1 - weights))
-    if (shares < 0.5).any() and (own < left).all():
+    first, left = (each.mul(service, axis=0).sum() / each.sum() for each in (weights, 1 - weights))
+    if (shares < 0.5).any() and (first < left).all():
         alone = (weights > _ALONE).sum()
         why += (
             f". Plans give it nodes of its own, the faster ones: {texts(alone, '.0f')} of {len(weights)} serve it "
-            f"nearly alone, a reference chunk takes {texts(own)} s at its nodes and {texts(left)} s at those of class "
-            "2, so that it is faster with fewer of them"
+            f"nearly alone, a reference chunk takes {texts(first)} s at its nodes and {texts(left)} s at those of "
+            "class 2, so that it is faster with fewer of them"
         )
     return judge(
         bool((ratio > 1).all() and (shares >= 0.5).all()),

@@ -79,13 +79,13 @@ def _means(evidence: Evidence) -> Finding:
     for rates, first, second, third, means in _EXACT:
         moments = ServiceMoments(*(as_float(np.array(part)) for part in (first, second, third)))
         worst = max(worst, float(abs(np.asarray(priority(np.array(rates), moments).mean) / means - 1).max()))
-    found = _classes((0.3, 0.4), "priority")
+    classes = _classes((0.3, 0.4), "priority")
     expected = (1 + 0.7 / 0.7, 1 + 0.7 / (0.7 * 0.3))
     text = "; ".join(
         f"{mean:.3f} +- {half:.3f} replayed, {value:.3f} by the formula"
-        for (mean, half), value in zip(found, expected, strict=True)
+        for (mean, half), value in zip(classes, expected, strict=True)
     )
-    near = all(abs(mean - value) <= 1.5 * half for (mean, half), value in zip(found, expected, strict=True))
+    near = all(abs(mean - value) <= 1.5 * half for (mean, half), value in zip(classes, expected, strict=True))
     finding = exact(worst, 1e-10, f"classes 1 and 2 at one node: {text} s; 1.5 half intervals are allowed")
     return finding if near else judge(False, worst, text)
 
@@ -99,12 +99,12 @@ def _error_of_variances() -> float:
     laws = [(rates, tuple(zip(*moments, strict=True))) for rates, *moments, _ in _EXACT]
     for rates, moments in [*laws, _UNLIKE]:
         parts = (as_float(np.array(part)) for part in zip(*moments, strict=True))
-        found = np.asarray(priority(np.array(rates), ServiceMoments(*parts)).variance)
+        variance = np.asarray(priority(np.array(rates), ServiceMoments(*parts)).variance)
         waits = priority_waits_by_transform(rates, moments)
         wanted = [
             wait + second - first**2 for (_, wait), (first, second, _) in zip(waits, moments, strict=True)
         ]
-        worst = max(worst, float(abs(found / wanted - 1).max()))
+        worst = max(worst, float(abs(variance / wanted - 1).max()))
     return worst
 
 
@@ -173,14 +173,14 @@ def _weighted(evidence: Evidence) -> Finding:
     formula = 1 / shares + rates * 2 / (2 * shares * (shares - rates))
     part = rates / rates.sum()
     printed = 1 + rates * part**2 * 2 / (2 * shares * (shares - rates * part))
-    found = _classes((0.3, 0.2), "partitioned", (0.6, 0.4))
-    near = all(abs(mean - value) <= 1.5 * half for (mean, half), value in zip(found, formula, strict=True))
-    below = all(value < mean - half for (mean, half), value in zip(found, printed, strict=True))
+    classes = _classes((0.3, 0.2), "partitioned", (0.6, 0.4))
+    near = all(abs(mean - value) <= 1.5 * half for (mean, half), value in zip(classes, formula, strict=True))
+    below = all(value < mean - half for (mean, half), value in zip(classes, printed, strict=True))
     return refuted(
         bool(near and below and abs(ours / formula - 1).max() <= 1e-10),
-        float(printed[1] / found[1][0]),
-        f"exponential service of 1 s, rates 0.3 and 0.2, shares 0.6 and 0.4: replayed {found[0][0]:.2f} and "
-        f"{found[1][0]:.2f} s, printed {printed[0]:.2f} and {printed[1]:.2f} s, with service 1/(w "
+        float(printed[1] / classes[1][0]),
+        f"exponential service of 1 s, rates 0.3 and 0.2, shares 0.6 and 0.4: replayed {classes[0][0]:.2f} and "
+        f"{classes[1][0]:.2f} s, printed {printed[0]:.2f} and {printed[1]:.2f} s, with service 1/(w "
         f"mu) and without the "
         f"factors P {formula[0]:.2f} and {formula[1]:.2f} s, which is within 1.5 half intervals",
     )
@@ -254,18 +254,18 @@ def _matching(evidence: Evidence) -> Finding:
     mended, loss = 0.0, 1.0
     for _ in range(40):
         speed = random.uniform(0.8, 2, 4)
-        others, own = random.uniform(0, 0.6, 4) * speed, 0.25 * random.dirichlet(np.ones(4))
-        both = others[None] + own[:, None]  # [u, v]
+        others, weight = random.uniform(0, 0.6, 4) * speed, 0.25 * random.dirichlet(np.ones(4))
+        both = others[None] + weight[:, None]  # [u, v]
         orders = [np.array(order) for order in permutations(range(4))]
 
-        def value(order, others=others, own=own, speed=speed) -> float:
+        def value(order, others=others, weight=weight, speed=speed) -> float:
             load = others.copy()
-            load[order] += own
+            load[order] += weight
             return float((load * excess(load, speed)).sum())
 
         best = min(value(order) for order in orders)
         whole = linear_sum_assignment(both * excess(both, speed) - (others * excess(others, speed))[None])[1]
-        printed = linear_sum_assignment(own[:, None] * excess(both, speed))[1]
+        printed = linear_sum_assignment(weight[:, None] * excess(both, speed))[1]
         mended = max(mended, value(whole) / best - 1)
         loss = max(loss, value(printed) / best)
     return refuted(

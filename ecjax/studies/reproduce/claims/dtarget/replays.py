@@ -260,14 +260,14 @@ def _n_trend(evidence: Evidence) -> Finding:
 
 def _n_least(evidence: Evidence) -> Finding:
     runs = evidence["fig4a"].runs
-    own, other = _factor(runs, by="n")[4], _factor(runs, quick=("dtarget", _RANDOM), by="n")[4]
-    same = float((own / other - 1).abs().max())
+    factor, other = _factor(runs, by="n")[4], _factor(runs, quick=("dtarget", _RANDOM), by="n")[4]
+    same = float((factor / other - 1).abs().max())
     return in_shape(
-        bool(abs(own.mean() / 1.8 - 1) <= 0.1 and same <= 1e-9),
-        float(own.mean()),
+        bool(abs(factor.mean() / 1.8 - 1) <= 0.1 and same <= 1e-9),
+        float(factor.mean()),
         f"the same with either sources, as there is no choice; workload as in dtarget-fig4a-n-trend; {_NO_TRACE}",
-        float(own.min()),
-        float(own.max()),
+        float(factor.min()),
+        float(factor.max()),
     )
 
 
@@ -320,16 +320,16 @@ def _loss_own(evidence: Evidence) -> Finding:
 
 def _loss_random(evidence: Evidence) -> Finding:
     by_sources = [_loss(evidence, name).to_numpy().ravel() for name in (_OWN, _RANDOM)]
-    own, random = (float(loss.mean()) for loss in by_sources)
+    of_dtarget, random = (float(loss.mean()) for loss in by_sources)
     more = by_sources[1] - by_sources[0]
     error = float(more.std(ddof=1) / len(more) ** 0.5)
     level = "so they cannot be told apart" if abs(more.mean()) <= 2 * error else "so they differ"
     return in_shape(
-        own <= random <= 0.2,
+        of_dtarget <= random <= 0.2,
         random,
-        f"{random:.2%} with random sources, {own:.2%} with its own, where the paper has the larger loss with random "
-        f"ones: {100 * more.mean():+.2f} points over {len(more)} seeds with a standard error of {100 * error:.2f}, "
-        f"{level}; {_NO_TRACE}",
+        f"{random:.2%} with random sources, {of_dtarget:.2%} with its own, where the paper has the larger loss with "
+        f"random ones: {100 * more.mean():+.2f} points over {len(more)} seeds with a standard error of "
+        f"{100 * error:.2f}, {level}; {_NO_TRACE}",
         float(by_sources[1].min()),
         float(by_sources[1].max()),
     )

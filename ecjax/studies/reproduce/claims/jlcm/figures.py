@@ -307,11 +307,11 @@ def _fig9_objective(evidence: Evidence) -> Finding:
 def _fig10_codes(evidence: Evidence) -> Finding:
     printed = np.array([n for n, _ in CODES])
     runs = evidence["fig10_lengths"].runs.sort_values(["method", "theta"])
-    found = {(row["method"], row["theta"]): np.array(_lengths(row)) for _, row in runs.iterrows()}
-    off = {at: float(abs(lengths - printed).max()) for at, lengths in found.items()}
+    by_run = {(row["method"], row["theta"]): np.array(_lengths(row)) for _, row in runs.iterrows()}
+    off = {at: float(abs(lengths - printed).max()) for at, lengths in by_run.items()}
     best = min(off, key=lambda at: off[at])
     shown = "; ".join(
-        f"{method} at theta {theta:g}: {texts(found[method, theta])}" for method, theta in found
+        f"{method} at theta {theta:g}: {texts(by_run[method, theta])}" for method, theta in by_run
     )
     return refuted(
         off[best] > 1,
@@ -333,12 +333,12 @@ def _p95(evidence: Evidence, policy: str, scale: float, study: str = "fig10") ->
     rows = evidence[study].joined("latency_bins")
     rows = rows[(rows["policy"] == policy) & (rows["rate_scale"] == scale)]
     rows = rows[(rows["group"] == "class") & (rows["source"] == "replayed")]
-    found = {}
+    quantiles = {}
     for label, bins in rows.groupby(rows["class"].astype(str)):
         ordered = bins.sort_values("lower_s")
         share = ordered["count"].cumsum() / ordered["count"].sum()
-        found[str(label)] = float(ordered["upper_s"][share >= 0.95].iloc[0])
-    return found
+        quantiles[str(label)] = float(ordered["upper_s"][share >= 0.95].iloc[0])
+    return quantiles
 
 
 def _tails(evidence: Evidence, study: str, load: float) -> tuple[list[float], str]:
@@ -536,16 +536,16 @@ def _extremes(evidence: Evidence) -> Finding:
 
 
 def _spreads(evidence: Evidence) -> Finding:
-    found = {
+    spreads = {
         method: _lengths(_fig13_rows(evidence, method, extremes=True).iloc[0])
         for method in ("certified", "published")
     }
     gap = float(_fig13_rows(evidence, "certified", extremes=True)["gap"].iloc[0])
     return refuted(
-        min(min(lengths) for lengths in found.values()) < 12,
-        min(found["certified"]),
-        f"lengths of three groups at theta = 0: certified {texts(found['certified'])}, published "
-        f"{texts(found['published'])}, proved to be within {gap:.2%} of the least latency. Loads "
+        min(min(lengths) for lengths in spreads.values()) < 12,
+        min(spreads["certified"]),
+        f"lengths of three groups at theta = 0: certified {texts(spreads['certified'])}, published "
+        f"{texts(spreads['published'])}, proved to be within {gap:.2%} of the least latency. Loads "
         f"of nodes decide, and "
         "groups that leave out slow nodes reach the best ones; with a placement per file n = k does",
     )

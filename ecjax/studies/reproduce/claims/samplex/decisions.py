@@ -231,16 +231,16 @@ def _speed(evidence: Evidence) -> Finding:
 def _agar(evidence: Evidence) -> Finding:
     points = ((100, 6), (1000, 9), (1000, 12), (1000, 15), (4000, 15))
     times = [_offline_times(*point) for point in points]
-    own, whole = ([each[name] / each[5] for each in times] for name in ("agar", "whole"))
+    agar, whole = ([each[name] / each[5] for each in times] for name in ("agar", "whole"))
     return judge(
-        min(own) > 1,
-        own[0],
-        f"Agar's own programme takes {texts(own)} times as long at C, K = {', '.join(f'{c}, {k}' for c, k in points)}: "
-        "it looks at little more than C / K items. The printed times of Agar grow with C and with the number of items, "
-        "as those of a dynamic programme over all items and chunks do, which takes "
+        min(agar) > 1,
+        agar[0],
+        f"Agar's own programme takes {texts(agar)} times as long at C, K = {', '.join(f'{c}, {k}' for c, k in points)}:"
+        " it looks at little more than C / K items. The printed times of Agar grow with C and with the number of "
+        "items, as those of a dynamic programme over all items and chunks do, which takes "
         f"{texts(whole)} times as long",
-        min(own),
-        max(own),
+        min(agar),
+        max(agar),
     )
 
 

@@ -105,14 +105,14 @@ def _fig9a(evidence: Evidence) -> Finding:
 
 
 def _hits(evidence: Evidence) -> Finding:
-    found = {
+    hits = {
         study: 100 * float(_rows(evidence, study, "samplex", "samples")["chunk_hit_ratio"][5])
         for study in _HITS
     }
     return in_shape(
-        all(abs(found[study] - printed) <= 5 for study, printed in _HITS.items()),
-        found["fig9"],
-        f"{texts(list(found.values()), '.1f')} % of the chunks. No Zipf law has both printed ratios; "
+        all(abs(hits[study] - printed) <= 5 for study, printed in _HITS.items()),
+        hits["fig9"],
+        f"{texts(list(hits.values()), '.1f')} % of the chunks. No Zipf law has both printed ratios; "
         f"{WHY_PLATEAU}: it was read off them",
     )
 

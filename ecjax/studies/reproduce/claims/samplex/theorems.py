@@ -159,12 +159,12 @@ def _lemma_1(evidence: Evidence) -> Finding:
 def _example_6(evidence: Evidence) -> Finding:
     values = {sigma: partition_values(example_6(sigma), 3) for sigma in _SIGMAS}
     good = all(
-        math.isclose(found.max(), 3 * sigma - 3)
-        and math.isclose(found[0], 3 * sigma - 3)
-        and found[-1] == sigma
-        for sigma, found in values.items()
+        math.isclose(worth.max(), 3 * sigma - 3)
+        and math.isclose(worth[0], 3 * sigma - 3)
+        and worth[-1] == sigma
+        for sigma, worth in values.items()
     )
-    ratios = [found[-1] / found.max() for found in values.values()]
+    ratios = [worth[-1] / worth.max() for worth in values.values()]
     return judge(
         good and min(ratios) > 1 / 3, ratios[-1], f"ratios {texts(ratios, '.6f')} for sigma = 10, 1e3, 1e6"
     )

@@ -270,13 +270,13 @@ def _unique(evidence: Evidence) -> Finding:
             if delay(start) == math.inf:
                 continue
             starts += 1
-            found = minimize(
+            minimum = minimize(
                 delay,
                 start,
                 method="Nelder-Mead",
                 options={"xatol": 1e-10, "fatol": 1e-17, "maxiter": 5000, "maxfev": 5000},
             ).x
-            errors.append(float(np.abs(found - np.log([k, r - 1])).max()))
+            errors.append(float(np.abs(minimum - np.log([k, r - 1])).max()))
     return judge(
         max(errors) <= 1e-6 and max(residuals) < 1e-9,
         max(errors),

@@ -30,17 +30,17 @@ def _correlation(evidence: Evidence) -> Finding:
 def _cuts(evidence: Evidence) -> Finding:
     runs = evidence["laws"].runs
     runs = runs[(runs["strategy"] == "static") & (runs["k"] == 3)]
-    found = {}
+    by_law = {}
     for law, rows in runs.groupby("delays"):
         p99 = rows.set_index("n")["p99_s"]
-        found[law] = [1 - float(p99[n] / p99[3]) for n in (4, 5, 6)]
-    near = [law for law, cuts in found.items() if max(abs(np.subtract(cuts, CUTS))) <= 0.1 and rises(cuts)]
-    all_rise = all(rises(cuts) for cuts in found.values())
-    said = "; ".join(f"{law} {texts(list(cuts), '.0%')}" for law, cuts in found.items())
-    values = [cuts[0] for cuts in found.values()]
+        by_law[law] = [1 - float(p99[n] / p99[3]) for n in (4, 5, 6)]
+    near = [law for law, cuts in by_law.items() if max(abs(np.subtract(cuts, CUTS))) <= 0.1 and rises(cuts)]
+    all_rise = all(rises(cuts) for cuts in by_law.values())
+    said = "; ".join(f"{law} {texts(list(cuts), '.0%')}" for law, cuts in by_law.items())
+    values = [cuts[0] for cuts in by_law.values()]
     return in_shape(
         bool(near) and all_rise,
-        found[near[0]][0] if near else values[0],
+        by_law[near[0]][0] if near else values[0],
         f"{said}: within ten points of each printed cut under {' and '.join(near) or 'no law'}; {WHY_LAW}",
         min(values),
         max(values),
@@ -105,7 +105,7 @@ def _cap(evidence: Evidence) -> Finding:
     from ecjax.adaptation.delays import BUILT_IN, quantile
 
     random = np.random.default_rng(8)
-    found = {}
+    by_law = {}
     for name in ("shifted_exp", "shifted_lognormal"):
         means = [
             np.partition(quantile(BUILT_IN[name], 3e6 / k, random.random((50_000, n))), k - 1, axis=1)[
@@ -113,14 +113,14 @@ def _cap(evidence: Evidence) -> Finding:
             ].mean()
             for n, k in ((12, 6), (16, 8), (18, 6))
         ]
-        found[name] = [1 - means[1] / means[0], 1 - means[2] / means[0]]
-    any_within = any(max(gains) <= 0.1 for gains in found.values())
-    gains = [gain for both in found.values() for gain in both]
+        by_law[name] = [1 - means[1] / means[0], 1 - means[2] / means[0]]
+    any_within = any(max(gains) <= 0.1 for gains in by_law.values())
+    gains = [gain for both in by_law.values() for gain in both]
     return in_shape(
         any_within,
         float(max(gains)),
         "service delay saved by (16,8) and (18,6) against (12,6): "
-        + "; ".join(f"{name} {texts(list(both), '.1%')}" for name, both in found.items())
+        + "; ".join(f"{name} {texts(list(both), '.1%')}" for name, both in by_law.items())
         + ". A larger dimension saves little; a larger redundancy does not where the random part of a delay is large "
         "beside the constant one, as in the exponential law of the paper itself",
         float(min(gains)),
