@@ -82,7 +82,9 @@ def _binned(logged: Logged, placed: Placed) -> Arrivals:
     mean = float(np.sum(count @ (placed.probabilities * service)) / np.sum(count @ placed.probabilities))
     length = float(logged.times_s[-1] - logged.times_s[0])
     width = estimate_width(length, mean, logged.tick_s)
-    binned, writes = bin_arrivals(logged.times_s, logged.file, files, width, logged.write)
+    binned, writes = bin_arrivals(
+        logged.times_s, logged.file, files, width, logged.write, tick_s=logged.tick_s
+    )
     return Arrivals(binned, writes if len(writes.reads) else None)
 
 

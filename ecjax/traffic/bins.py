@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 MOST_BINS = 2**22
-_ROUNDING = 4.0  # of the spacing of numbers at the times: parsed, subtracted, scaled and divided
-_MOST_ROUNDING = 0.1  # of a bin
+_BORDER = 0.1  # of a tick: times since 1970 are within 0.075 of theirs (``clock_resolution``)
 
 
 class BinnedReads(NamedTuple):
@@ -59,6 +58,7 @@ def bin_arrivals(
     width_s: float,
     write: np.ndarray | None = None,
     interval_s: tuple[float, float] | None = None,
+    tick_s: float = 0.0,
 ) -> tuple[BinnedReads, BinnedReads]:
     """Reads and writes by the same bins.
 
@@ -70,6 +70,7 @@ def bin_arrivals(
         write: (N,) bool, which are writes; None: none is.
         interval_s: begin and end of the log; None: from the first arrival to the end of the last one's bin. It is
             lengthened to whole bins.
+        tick_s: resolution of the clock, of which bins are whole ticks; 0: continuous.
 
     Raises:
         ValueError: there is no arrival, or one outside the interval.
@@ -77,9 +78,8 @@ def bin_arrivals(
     if not len(times_s):
         raise ValueError("no arrivals, so there are no bins")
     begin, end = (times_s[0], None) if interval_s is None else interval_s
-    # arrivals on the ticks of a clock are at the borders of bins, but for the rounding of their times
-    rounding = _ROUNDING * np.spacing(max(abs(begin), abs(times_s[-1])))
-    place = np.floor((times_s - begin + min(rounding, _MOST_ROUNDING * width_s)) / width_s).astype(np.int64)
+    # arrivals on the ticks of a clock are at the borders of bins, but for a rounding that may be of times since 1970
+    place = np.floor((times_s - begin + _BORDER * tick_s) / width_s).astype(np.int64)
     last = int(place[-1]) if end is None else max(int(np.ceil((end - begin) / width_s)) - 1, int(place[-1]))
     if place[0] < 0 or (end is not None and times_s[-1] > end):
         raise ValueError(f"arrivals from {times_s[0]} to {times_s[-1]} s are not within {interval_s}")

@@ -48,7 +48,7 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
     service = host_moments(load.service, size)[0]
     chunks = rows.rates[:, None] * rows.probabilities
     width = estimate_width(halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.tick_s)
-    reads, writes = bin_arrivals(times[order], row[order], count + nodes, width, write)
+    reads, writes = bin_arrivals(times[order], row[order], count + nodes, width, write, tick_s=log.tick_s)
     scaled = writes._replace(reads=writes.reads * np.concatenate([np.ones(count), amount])[writes.file])
     groups = Groups(np.append(rows.group, np.zeros(nodes, int)), int(rows.group.max()) + 1, np.arange(count))
     arrivals = Arrivals(reads, scaled if len(scaled.reads) else None)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from ecjax.tables.importers import open_trace
+from ecjax.tables.requests import requests
 from ecjax.traffic.bins import bin_arrivals, bin_width, count_matrix, prices_of_reads, work_of_nodes
 
 
@@ -41,9 +43,27 @@ def test_arrivals_on_the_ticks_of_a_clock_are_in_the_bins_of_their_ticks(begin, 
     """One on every tick, as decimals are read; the log may be replayed faster."""
     first = round(begin / tick)
     times = np.array([float(f"{(first + number) * tick:.3f}") for number in range(3000)]) / factor
-    reads, _ = bin_arrivals(times, np.zeros(3000, int), 1, ticks * tick / factor)
+    width, tick_s = ticks * tick / factor, tick / factor
+    reads, _ = bin_arrivals(times, np.zeros(3000, int), 1, width, tick_s=tick_s)
     np.testing.assert_array_equal(reads.bin, np.arange(3000 // ticks))
     np.testing.assert_array_equal(reads.reads, ticks)
+
+
+@pytest.mark.parametrize("ticks", [1, 3])
+@pytest.mark.parametrize("digits", [2, 5])
+def test_times_since_1970_are_in_the_bins_of_their_ticks(tmp_path, digits, ticks):
+    """They are counted from the first one, but for the rounding of such large numbers."""
+    reads_of = 1 + np.random.default_rng(0).poisson(9, 3000)
+    tick = np.repeat(np.arange(3000), reads_of)
+    second, part = 1_700_000_000 + tick // 10**digits, tick % 10**digits
+    rows = [f"{n},{second[n]}.{part[n]:0{digits}},a,read,1" for n in range(len(tick))]
+    lines = ["request_id,arrival_s,file_id,op,bytes", *rows]
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    found = requests(open_trace(tmp_path / "log.csv"))
+    assert found.tick_s == pytest.approx(10.0**-digits)
+    times = found.on_ticks(found.arrival)
+    reads, _ = bin_arrivals(times, found.file, 1, ticks * found.tick_s, tick_s=found.tick_s)
+    np.testing.assert_array_equal(reads.reads, reads_of.reshape(-1, ticks).sum(axis=1))
 
 
 def test_no_arrivals_have_no_bins():

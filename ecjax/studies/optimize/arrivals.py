@@ -67,7 +67,10 @@ class LoggedArrivals:
         logged = self.logged.faster(rate_scale)
         width = bin_width(self.span_s / rate_scale, service_mean_s, logged.tick_s)
         while True:
-            seen = steady(*bin_arrivals(logged.times_s, logged.file, self.files, width, logged.write))
+            reads, writes = bin_arrivals(
+                logged.times_s, logged.file, self.files, width, logged.write, tick_s=logged.tick_s
+            )
+            seen = steady(reads, writes)
             if len(seen.bins.width) <= MOST_STEPS:
                 return seen
             width *= 2
