@@ -17,7 +17,7 @@ class Queues(NamedTuple):
     """Queues of m nodes over a log."""
 
     wait_s: float  # mean of chunks
-    service_s: float  # mean of chunks
+    service_s: float  # mean of the chunks read
     load: np.ndarray  # (m,) of the whole log
     end_s: np.ndarray  # (m,) work that is left at its end
 
@@ -33,8 +33,8 @@ def fluid_queues(arrivals: Arrivals, placed: Placed) -> Queues:
     # work that arrived less the time that passed, and what of that time nodes were idle
     ahead = np.cumsum(at.work - width[:, None], axis=0)
     left = ahead - np.minimum(np.minimum.accumulate(ahead, axis=0), 0.0)
-    total = at.work.sum()
-    return Queues(float(np.sum(at.work * left) / total), float(total / at.chunks.sum()), at.load, left[-1])
+    wait_s = float(np.sum(at.work * left) / at.work.sum())
+    return Queues(wait_s, at.service_s, at.load, left[-1])
 
 
 def undrained(queues: Queues, length_s: float, names: Sequence[object], what: str = "the log") -> list[str]:

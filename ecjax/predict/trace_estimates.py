@@ -41,7 +41,7 @@ class TraceEstimate(NamedTuple):
     log_margins: np.ndarray  # (5,) of all reads, see ``interval``
     least: np.ndarray  # (5,) mean and quantiles if nobody waited, at the lower end of 95 % by chance
     wait_s: float  # mean of chunks
-    service_s: float  # mean of chunks
+    service_s: float  # mean of the chunks read
     load: np.ndarray  # (m,) of the whole log
     end_s: np.ndarray  # (m,) workload that is left after the last bin
     branch: str  # raw or denoised
@@ -144,7 +144,7 @@ def trace_estimate(
         else _margins(way, _tenths(arrivals.reads), laws, group_laws(every)[0], services_of_log),
         laws.least(pieces.reads),
         pieces.wait_s,
-        float(np.sum(way.at.work) / np.sum(way.at.chunks)),
+        way.at.service_s,
         way.at.load,
         pieces.end,
         way.branch,

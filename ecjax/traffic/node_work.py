@@ -50,6 +50,7 @@ class NodeWork(NamedTuple):
     relaxation_s: np.ndarray  # (m,) s, tau
     chunks: np.ndarray  # (m,) chunks read
     background: np.ndarray  # (m,) load of other work, at constant rate
+    service_s: float  # mean of the chunks read
 
 
 def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
@@ -72,13 +73,15 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
     total_work = work.sum(axis=0)
     busy = total_work > 0
     safe = np.where(busy, total_work, 1.0)
-    some = host_moments(placed.service, placed.chunk_bytes)[0].mean(axis=0)
+    service = host_moments(placed.service, placed.chunk_bytes)[0]
+    some = service.mean(axis=0)
     c = np.where(busy, sums[0] / (2 * safe), some)
     q = np.where(busy, 2 * sums[1] / (3 * np.where(busy, sums[0], 1.0)), 2 * some)
     # chunks meet the load of the others in their bin
     met = np.sum((work**2 - square) / width[:, None], axis=0) / safe
     relaxation = c / (1 - np.clip(met, 0.0, MOST_MET)) ** 2
-    read = np.asarray(count_matrix(arrivals.reads).sum(axis=0)).ravel() @ placed.probabilities
+    times_read = np.asarray(count_matrix(arrivals.reads).sum(axis=0)).ravel()
+    read = times_read @ placed.probabilities
     return NodeWork(
         work,
         counts_of(arrivals.reads, work - np.outer(width, placed.background[0]), square),
@@ -89,6 +92,7 @@ def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
         relaxation,
         read,
         placed.background[0],
+        float(np.sum(times_read @ (placed.probabilities * service)) / read.sum()),
     )
 
 

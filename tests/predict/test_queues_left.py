@@ -27,6 +27,20 @@ def test_work_left_is_that_of_a_plain_queue():
     assert found.service_s == pytest.approx(service)
 
 
+def test_the_mean_service_is_that_of_reads_whatever_else_loads_the_nodes():
+    """30 reads of 0.1 s, twice as many of 0.25 s at the other node; writes are larger, half of the time is other work."""
+    size = np.array([1.0, 2.5])
+    law = ServiceLaw.of_nodes(UnitLaw.named("deterministic"), offset_per_byte=0.1, nodes=2)
+    plan = np.eye(2)
+    other_work = np.outer([0.5, 0.1, 0.1], np.ones(2))
+    placed = Placed(plan, size, law, plan, other_work, 10 * size)
+    times = np.arange(0.0, 100.0)
+    reads, writes = bin_arrivals(times, np.minimum(np.arange(100) % 3, 1), 2, 0.05, times >= 90)
+    found = fluid_queues(Arrivals(reads, writes), placed)
+    assert found.load.sum() > 1.2
+    assert found.service_s == pytest.approx((0.1 + 2 * 0.25) / 3)
+
+
 @pytest.mark.parametrize(
     ("load", "left_s", "length_s", "said"),
     [

@@ -244,6 +244,7 @@ def test_writes_load_every_chunk_in_their_own_bins():
         runs.append(_mixed(times[order], write, seed))
     assert both.mean[0] == pytest.approx(np.mean(runs), rel=0.07)
     assert both.load.sum() == pytest.approx((1200 + 3 * 330) * 0.1 / 600, rel=0.01)
+    assert both.service_s == pytest.approx(0.1)
     assert estimate(reads, file[: len(reads)], sets, 1, 0.1, 3, 600.0).mean[0] < 0.8 * both.mean[0]
 
 
