@@ -884,6 +884,8 @@ INGRESS = "[default-minio-9000] [] 10.0.0.7:9000 65536 0.034 200 f2a0"
         (' "2.75" 0.035', 0.035, True, None),
         (' "198.51.100.7, 10.0.0.9" 0.035', 0.035, True, None),
         (' "198.51.100.7" 180 0.035', 0.035, True, "a later number"),
+        (" 7e5f0a3b9c1d2e4f 0.035", 0.035, True, None),
+        (" 3.5e-2", 0.035, True, None),
     ],
     ids=[
         "ingress-nginx",
@@ -899,6 +901,8 @@ INGRESS = "[default-minio-9000] [] 10.0.0.7:9000 65536 0.034 200 f2a0"
         "nginx gzip_ratio request_time",
         "nginx forwarded",
         "nginx forwarded request_length",
+        "nginx request_id",
+        "nginx power",
     ],
 )
 def test_which_number_of_a_line_is_its_duration(tmp_path, ending, duration, at_end, words):
@@ -920,6 +924,25 @@ def test_which_number_of_a_line_is_its_duration(tmp_path, ending, duration, at_e
     assert [words in sentence for sentence in said] == [True] * (words is not None)
     notices = trace.tally.notices()
     assert len(rows(trace)) == 3 and trace.tally.notices() == notices  # begun anew
+
+
+@pytest.mark.parametrize(
+    ("endings", "durations"),
+    [
+        (["250 65700", "268 268435999", "300 0"], [np.nan, np.nan, np.nan]),
+        (["250 65700 2500", "268 268435999 900", "300 0 1200"], [2.5e-3, 0.9e-3, 1.2e-3]),
+        (["0 35123", "2 2000100", "0 0"], [0.035123, 2.0001, 0.0]),
+        (["35123 0", "2000100 2", "0 0"], [0.035123, 2.0001, 0.0]),
+    ],
+    ids=["Apache %I %O", "Apache %I %O %D", "Apache %T %D", "Apache %D %T"],
+)
+def test_two_whole_numbers_are_one_time_where_they_are_in_all_lines(tmp_path, endings, durations):
+    """Counts of bytes, too, may look like a time in seconds and in microseconds, or nothing was sent."""
+    lines = [web_lines([REQUEST] * 4, f" {end}")[place] for place, end in enumerate(["0.035", *endings])]
+    write_log(tmp_path / "access.log", lines)
+    found = rows(open_trace(tmp_path / "access.log", max_rejects=0))
+    took = (found["finish_s"] - found["arrival_s"]).to_numpy()
+    np.testing.assert_allclose(took, [0.035, *durations], atol=1e-9)
 
 
 def test_medians_of_durations_are_those_of_all_that_are_kept(tmp_path):
@@ -992,9 +1015,13 @@ def test_paths_of_s3_at_a_proxy_of_swift(tmp_path):
         "/bucket2/a/b/c.jpg",
         "/v1/AUTH_test/c/d%20e%3F.jpg",
         "/v1.0/AUTH_test/c/d",
+        "/bucket1/v1",
+        "/bucket1/v1.0",
+        "/autx/v1.0",
     ]
     others = [
         "/auth/v1.0",
+        "/auth/v1",
         "/v1/AUTH_test/c",
         "/bucket1",
         "/info",
@@ -1003,9 +1030,17 @@ def test_paths_of_s3_at_a_proxy_of_swift(tmp_path):
     ]
     write_log(tmp_path / "proxy.log", [proxy_line(path, n) for n, path in enumerate([*paths, *others])])
     trace = open_trace(tmp_path / "proxy.log", keep_ids=True, max_rejects=0)
-    names = ["bucket1/a/b/c.jpg", "bucket2/a/b/c.jpg", "AUTH_test/c/d e?.jpg", "AUTH_test/c/d"]
+    names = [
+        "bucket1/a/b/c.jpg",
+        "bucket2/a/b/c.jpg",
+        "AUTH_test/c/d e?.jpg",
+        "AUTH_test/c/d",
+        "bucket1/v1",
+        "bucket1/v1.0",
+        "autx/v1.0",
+    ]
     assert rows(trace)["file_id"].tolist() == names
-    assert trace.tally.others == {"without an object": 4, "of listings and subresources": 2}
+    assert trace.tally.others == {"without an object": 5, "of listings and subresources": 2}
 
 
 def test_names_that_swift_encodes_twice_are_joined(tmp_path):

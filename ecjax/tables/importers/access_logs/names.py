@@ -9,6 +9,7 @@ from ecjax.tables.importers.text import as_text
 _SLASH, _QUERY, _PERCENT, _SPACE, _ESCAPE, _COLON, _BRACKET = 47, 63, 37, 32, 92, 58, 91
 _V, _ZERO, _ONE, _POINT = 118, 48, 49, 46
 _X = 120
+_AUTH = np.frombuffer(b"auth", np.uint8)
 # Apache writes control characters as C does
 _LETTERS, _CONTROLS = np.frombuffer(b"bnrtv", np.uint8), np.frombuffer(b"\b\n\r\t\v", np.uint8)
 _U64 = np.uint64
@@ -103,17 +104,26 @@ def _is_version(data, begin, end):
 
 
 @njit()
+def _is_auth(data, begin, end):
+    """Whether this is the part by which Swift's own authentication is addressed."""
+    same = end - begin == _AUTH.shape[0]
+    for letter in range(_AUTH.shape[0]):
+        same = same and data[begin + letter] == _AUTH[letter]
+    return same
+
+
+@njit()
 def _past_version(data, begin, end):
     """Where a path of Swift goes on after the version of its API; the same place where it is one of S3.
 
-    Tokens of an authentication of Swift's own (auth/v1.0) are no objects: the end.
+    Tokens of an authentication of Swift's own (auth/v1.0) are no objects: the end. In a bucket they may be a key.
     """
     slash = begin
     while slash < end and data[slash] != _SLASH:
         slash += 1
     if _is_version(data, begin, slash):
         return min(slash + 1, end)
-    return end if _is_version(data, slash + 1, end) else begin
+    return end if _is_auth(data, begin, slash) and _is_version(data, slash + 1, end) else begin
 
 
 @njit()
