@@ -4,8 +4,8 @@ import numpy as np
 
 from ecjax.machine_code import njit
 
-_LONGEST = 1024  # times without arrivals that are followed: the nights of some years
-_FEWEST = 32  # of them, which tell long ones from others
+_FEWEST = 32  # times without arrivals that are no stretches, which tell long ones from others
+_LONGEST = 1023 + _FEWEST  # times without arrivals that are followed: the nights of some years, and others
 _LEAST_SHARE, _LEAST_S = 0.01, 4 * 3600.0  # of the span, and s: a silent stretch lasts at least one of them
 _APART = 5.0  # times as long as the longest wait between arrivals that is not one
 
@@ -59,18 +59,19 @@ class Silences:
         """Begin and end (s since the first arrival) of each silent stretch, (stretches, 2), in order.
 
         Gaps are stretches where each is at least 1 % of the span, or 4 hours as the nights of a log by day are, and 5
-        times as long as all others and the clock's step: arrivals that go on all the time, be it in bursts, hardly ever
-        have such.
+        times as long as all others, at least 32, and the clock's step: arrivals that go on all the time, be it in
+        bursts, hardly ever have such.
 
         Args:
             tick_s: step of the clock (s); 0 where it is continuous.
         """
         lengths = self._gaps[:, 1]
-        if len(lengths) < _FEWEST:
+        most = len(lengths) - _FEWEST
+        if most <= 0:
             return np.zeros((0, 2))
-        others = np.maximum(lengths[1:], tick_s)
-        long = lengths[:-1] >= min(_LEAST_SHARE * (self._last_s - self._first_s), _LEAST_S)
-        apart = np.flatnonzero(long & (lengths[:-1] >= _APART * others))
+        lengths, others = lengths[:most], np.maximum(lengths[1 : most + 1], tick_s)
+        long = lengths >= min(_LEAST_SHARE * (self._last_s - self._first_s), _LEAST_S)
+        apart = np.flatnonzero(long & (lengths >= _APART * others))
         gaps = self._gaps[: apart[-1] + 1 if apart.size else 0]
         begins = np.sort(gaps[:, 0]) - self._first_s
         return np.stack([begins, begins + gaps[np.argsort(gaps[:, 0]), 1]], axis=1)

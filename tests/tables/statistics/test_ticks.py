@@ -197,3 +197,10 @@ def test_ticks_and_bursts_are_no_silent_stretches():
     starts = np.cumsum(random.exponential(100, 60))
     times = np.sort((starts[:, None] + random.uniform(0, 10, (60, 50))).ravel())
     assert not len(silences_of(times))
+
+
+def test_few_arrivals_over_a_long_time_have_no_silent_stretches():
+    """The gaps of 40 Poisson requests in a year last days; some of the shortest are five times as short as others."""
+    for seed in range(40):
+        times = np.sort(np.random.default_rng(seed).uniform(0, 365 * 86400.0, 40))
+        assert not len(silences_of(times)), seed
