@@ -245,8 +245,9 @@ def calibrated_sample(
 
 
 def padded(kinds: Kinds) -> Kinds:
-    """As many rows as one of ``_ROWS``, the last of them not read."""
-    count = next(rows for rows in _ROWS if rows >= len(kinds.rate))
+    """As many rows as one of ``_ROWS``, or beyond them a multiple of ``MOST_KINDS``, the last of them not read."""
+    beyond = -(-len(kinds.rate) // MOST_KINDS) * MOST_KINDS
+    count = next((rows for rows in _ROWS if rows >= len(kinds.rate)), beyond)
     place = np.minimum(np.arange(count), len(kinds.rate) - 1)
     full = Kinds(*(each[place] for each in kinds))
     full.rate[len(kinds.rate) :] = 0.0

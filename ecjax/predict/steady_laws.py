@@ -111,32 +111,35 @@ def _chosen(
     mixed = 1 + groups.classes
     draws, rates = np.bincount(drawn, minlength=count), np.bincount(drawn, rate, count)
     few = int(np.clip(MOST_KINDS // mixed, 1, _OF_CLASS))
-    stand_for = [
-        csr_matrix(_conditional(row, draws, rates / rows.rate, few)) for row in reads[:mixed].toarray()
-    ]
+    weight = rates / rows.rate
+    # one by one: classes may be as many as files, which together fill gigabytes
+    stand_for = [_conditional(reads[group], draws, weight, few) for group in range(mixed)]
     # a file is its own kind, however seldom it is read
     weights = vstack([*stand_for, reads[mixed:]], "csr")
+    weights.eliminate_zeros()
     chosen = np.union1d(drawn, weights.indices)
     return chosen, rates[chosen], weights[:, chosen]
 
 
-def _conditional(reads: np.ndarray, draws: np.ndarray, weight: np.ndarray, few: int) -> np.ndarray:
-    """Reads of a group, (K,), as those kinds that are drawn, or, where few of its kinds are, as so many of its own.
+def _conditional(reads: csr_matrix, draws: np.ndarray, weight: np.ndarray, few: int) -> csr_matrix:
+    """Reads of a group, (1, K), as those kinds that are drawn, or, where few of its kinds are, as so many of its own.
 
     Args:
-        reads: of the group, (K,).
+        reads: of the group, (1, K).
         draws: how often each kind is drawn, (K,).
         weight: rate of what is drawn, in that of the kind, (K,).
         few: draws.
     """
-    total = reads.sum()
-    if draws[reads > 0].sum() >= few:
-        sample = reads * weight
-        return sample * (total / sample.sum())
-    if total == 0:
+    kind, amount, total = reads.indices, reads.data, reads.data.sum()
+    if draws[kind].sum() >= few:
+        sample = amount * weight[kind]
+        stands_for = sample * (total / sample.sum())
+    elif total == 0:
         return reads
-    drawn = np.searchsorted(np.cumsum(reads), (np.arange(few) + 0.5) / few * total)
-    return np.bincount(drawn, minlength=len(reads)) * (total / few)
+    else:
+        drawn = np.searchsorted(np.cumsum(amount), (np.arange(few) + 0.5) / few * total)
+        stands_for = np.bincount(drawn, minlength=len(kind)) * (total / few)
+    return csr_matrix((stands_for, kind, reads.indptr), reads.shape)
 
 
 def _write_rates(writes: BinnedReads, per_s: np.ndarray) -> np.ndarray:

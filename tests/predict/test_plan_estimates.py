@@ -10,7 +10,7 @@ import pytest
 from ecjax import planning
 from ecjax.planning import prepare
 from ecjax.predict import plan_estimates
-from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_estimate, kinds_of, plan_estimate
+from ecjax.predict.plan_estimates import Kinds, calibrated, kinds_estimate, kinds_of, padded, plan_estimate
 from ecjax.predict.workload import ESTIMATE, node_laws, workload_of
 from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
@@ -71,6 +71,15 @@ def test_a_sample_loads_every_node_as_all_files_do(most):
     assert len(sample.rate) == most and np.all(sample.rate > 0)
     np.testing.assert_allclose(load(sample), load(kinds), rtol=1e-6)
     assert calibrated(kinds, service, 400) is kinds
+
+
+@pytest.mark.parametrize(("count", "rows"), [(1, 128), (128, 128), (129, 1024), (4096, 4096), (4097, 5120), (7024, 7168)])
+def test_rows_are_padded_to_few_numbers_of_them(count, rows):
+    kinds = Kinds(np.ones((count, 2)), 1.0 + np.arange(count), np.ones(count), np.full(count, 2.0))
+    full = padded(kinds)
+    assert len(full.rate) == len(full.probabilities) == rows
+    np.testing.assert_array_equal(full.rate[:count], kinds.rate)
+    assert not full.rate[count:].any()
 
 
 def test_what_is_compiled_beside_the_planning_is_what_the_estimate_needs(monkeypatch):

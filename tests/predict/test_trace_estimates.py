@@ -2,20 +2,24 @@
 
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from scipy.sparse import csr_matrix
 
 sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
+from ecjax.predict import steady_laws
 from ecjax.predict.jackknife import chance, log_margins, without_each
 from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import Logged, estimate_width, expected_reads, time_of_reads
 from ecjax.predict.mixtures import laws_of_quantiles
+from ecjax.predict.plan_estimates import Kinds
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import trace_estimate
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
@@ -226,6 +230,46 @@ def test_files_of_more_kinds_than_laws_wait_as_all_others():
     assert np.quantile(apart, 0.98) < 0.03 and apart.max() < 0.2
     apart = np.abs(found.quantiles[3:, 2][read] / (sojourn * np.log(100)) - 1)
     assert np.quantile(apart, 0.98) < 0.05
+
+
+def test_classes_of_single_files():
+    """M/M/1: so many classes that the kinds of files which they need are more than a sample of files has."""
+    rng, files, mean, load = np.random.default_rng(0), 5000, 0.1, 0.6
+    times = np.cumsum(rng.exponential(mean / load, 100_000))
+    file = rng.integers(0, files, len(times))
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=1)
+    size = 1.0 + np.arange(files) / files
+    length = float(times[-1])
+    reads, _ = bin_arrivals(times, file, files, estimate_width(length, mean), None, (0.0, length))
+    placed = Placed(np.ones((files, 1)), size, service, np.ones((files, 1)), np.zeros((3, 1)))
+    load_of = Workload.of(np.ones(files), size, 1, service)
+    found = trace_estimate(Arrivals(reads), placed, load_of, Groups(np.arange(files), files, np.zeros(0, int)))
+    assert found.branch == "denoised" and len(found.mean) == 1 + files
+    sojourn = mean / (1 - load)
+    np.testing.assert_allclose(found.mean, sojourn, rtol=0.05)
+    np.testing.assert_allclose(found.quantiles[:, 2], sojourn * np.log(100), rtol=0.05)
+
+
+def test_many_classes_take_no_table_of_kinds_of_files():
+    """3000 classes and 30,000 kinds: in all pairs of them they are 720 MB."""
+    classes, count = 3000, 30_000
+    each, kind = np.ones((count, 1)), np.arange(count)
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=0.1, nodes=1)
+    placed = Placed(each, np.ones(count), service, each, np.zeros((3, 1)))
+    rows = Kinds(each, 1.0 + kind, np.ones(count), np.ones(count))
+    group = np.concatenate([np.zeros(count, int), 1 + kind % classes])
+    reads = csr_matrix((np.tile(rows.rate, 2), (group, np.tile(kind, 2))))
+    groups = Groups(kind % classes, classes, np.zeros(0, int))
+    tracemalloc.start()
+    try:
+        chosen, _, weights = steady_laws._chosen(rows, placed, reads, groups)
+        assert tracemalloc.get_traced_memory()[1] < 2e8
+    finally:
+        tracemalloc.stop()
+    # a class has kinds of its own, which stand for as many reads
+    owner = np.repeat(np.arange(1 + classes), np.diff(weights.indptr))
+    assert np.all((owner == 0) | (chosen[weights.indices] % classes == owner - 1))
+    np.testing.assert_allclose(weights.sum(axis=1), reads.sum(axis=1))
 
 
 def test_writes_load_every_chunk_in_their_own_bins():

@@ -59,8 +59,8 @@ class Silences:
         """Begin and end (s since the first arrival) of each silent stretch, (stretches, 2), in order.
 
         Gaps are stretches where each is at least 1 % of the span, or 4 hours as the nights of a log by day are, and 5
-        times as long as all others, at least 32, and the clock's step: arrivals that go on all the time, be it in
-        bursts, hardly ever have such.
+        times as long as all others, of which there are at least 32, and the clock's step: arrivals that go on all the
+        time, be it in bursts, hardly ever have such.
 
         Args:
             tick_s: step of the clock (s); 0 where it is continuous.

@@ -175,7 +175,9 @@ def test_a_hole_in_a_log_is_a_silent_stretch():
     np.testing.assert_array_equal(early.stretches(0.0), found)
 
 
-@pytest.mark.parametrize(("days", "a_day", "cuts"), [(40, 100, ()), (300, 50, (7000,)), (40, 50, (100, 500))])
+@pytest.mark.parametrize(
+    ("days", "a_day", "cuts"), [(40, 100, ()), (300, 50, (7000,)), (40, 50, (100, 500)), (1024, 50, ())]
+)
 def test_nights_of_a_log_that_is_recorded_by_day_are_silent_stretches(days, a_day, cuts):
     """From nine to five, whole weeks: a night is 1.7 % of 40 days, 0.2 % of 300."""
     random = np.random.default_rng(2)
