@@ -73,7 +73,9 @@ def test_a_sample_loads_every_node_as_all_files_do(most):
     assert calibrated(kinds, service, 400) is kinds
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, 128), (128, 128), (129, 1024), (4096, 4096), (4097, 5120), (7024, 7168)])
+@pytest.mark.parametrize(
+    ("count", "rows"), [(1, 128), (128, 128), (129, 1024), (4096, 4096), (4097, 5120), (7024, 7168)]
+)
 def test_rows_are_padded_to_few_numbers_of_them(count, rows):
     kinds = Kinds(np.ones((count, 2)), 1.0 + np.arange(count), np.ones(count), np.full(count, 2.0))
     full = padded(kinds)

@@ -28,7 +28,7 @@ def test_work_left_is_that_of_a_plain_queue():
 
 
 def test_the_mean_service_is_that_of_reads_whatever_else_loads_the_nodes():
-    """30 reads of 0.1 s, twice as many of 0.25 s at the other node; writes are larger, half of the time is other work."""
+    """30 reads of 0.1 s, twice as many of 0.25 s at the other node; larger writes, and other work half of the time."""
     size = np.array([1.0, 2.5])
     law = ServiceLaw.of_nodes(UnitLaw.named("deterministic"), offset_per_byte=0.1, nodes=2)
     plan = np.eye(2)
