@@ -29,6 +29,7 @@ from ecjax.queueing.monotone import interpolate
 from ecjax.queueing.workload import Workload
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
+_GROUPS = 64
 
 
 @jax.tree_util.register_dataclass
@@ -179,7 +180,10 @@ def _mixture(curves, file_mean, reads, levels):
         law = jnp.sum(jax.vmap(partial(_above_first, merged))(curves.points, by_size), axis=0)
         return _quantiles(merged, law, levels)
 
-    quantiles = jax.vmap(of_group)(share)
+    # numbers of so many groups are held at once, (r, points) each: classes may be as many as files
+    quantiles = (
+        jax.vmap(of_group)(share) if groups <= _GROUPS else lax.map(of_group, share, batch_size=_GROUPS)
+    )
     return (
         jnp.where(total > 0, mean, jnp.nan),
         jnp.where((total > 0)[:, None], quantiles, jnp.nan),

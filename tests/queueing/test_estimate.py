@@ -330,3 +330,20 @@ def test_wide_grid(m, k, rho):
         value, half = summary(simulate(reads, 2_000_000 if rho < 0.8 else 6_000_000, 5)[0])
         assert abs(found.mean / value[0] - 1) < 0.03 + half[0], kind
         assert abs(found.quantiles[2] / value[3] - 1) < 0.05 + half[3], kind
+
+
+def test_as_many_groups_as_files_are_not_held_at_once():
+    """M/M/1 at a load of 0.3: numbers at the points of a law, of all pairs of 600 groups and files, are 740 MB."""
+    files, mean = 600, 0.1
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=2)
+    load, reads = Workload.of(np.full(files, 6 / files), 1.0, 1, service), np.full((files, 2), 0.5)
+    compiled = (
+        jax.jit(partial(estimate_latency, groups=np.arange(files), group_count=files))
+        .lower(reads, load)
+        .compile()
+    )
+    assert compiled.memory_analysis().temp_size_in_bytes < 4e8
+    found = compiled(reads, load)
+    sojourn = mean / (1 - 0.3)
+    assert_allclose(found.group_mean, sojourn, rtol=0.01)
+    assert_allclose(found.group_quantiles[:, 2], sojourn * math.log(100), rtol=0.01)
