@@ -13,16 +13,16 @@ _APART = 5.0  # times as long as the longest wait between arrivals that is not o
 @njit()
 def _longer(times, last, least):
     """Begin and length of the gaps longer than ``least``, (gaps, 2); ``last`` is the arrival before."""
-    found = 0
+    count = 0
     for i in range(times.shape[0]):
-        found += times[i] - (times[i - 1] if i else last) > least
-    gaps = np.empty((found, 2))
-    found = 0
+        count += times[i] - (times[i - 1] if i else last) > least
+    gaps = np.empty((count, 2))
+    count = 0
     for i in range(times.shape[0]):
         before = times[i - 1] if i else last
         if times[i] - before > least:
-            gaps[found, 0], gaps[found, 1] = before, times[i] - before
-            found += 1
+            gaps[count, 0], gaps[count, 1] = before, times[i] - before
+            count += 1
     return gaps
 
 

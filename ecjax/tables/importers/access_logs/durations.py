@@ -99,7 +99,7 @@ def _order_of_two(data, words):
 
 
 @njit()
-def duration_words(data, words, chosen, told):
+def duration_words(data, words, chosen, meaning):
     """Choose the duration among the four words after the user agent.
 
     - nginx: a number with a point, in seconds, perhaps after a quoted word ("$http_x_forwarded_for"), a quoted ratio
@@ -112,7 +112,7 @@ def duration_words(data, words, chosen, told):
         data: (bytes,) uint8.
         words: (lines, 4, 2), -1 where there is none; lines of one block of a log.
         chosen: (lines, 2), filled; -1 where there is no duration.
-        told: (lines,) int8, filled: ``NONE`` or which of the following.
+        meaning: (lines,) int8, filled: ``NONE`` or which of the following.
 
     References:
         nginx, ngx_http_log_module, ngx_http_gzip_module; ingress-nginx, Log format; Apache, mod_log_config, mod_logio;
@@ -120,26 +120,26 @@ def duration_words(data, words, chosen, told):
     """
     order = _order_of_two(data, words)
     for line in range(words.shape[0]):
-        chosen[line, 0], chosen[line, 1], told[line] = -1, -1, NONE
+        chosen[line, 0], chosen[line, 1], meaning[line] = -1, -1, NONE
         first, kind, _, following, _ = _first_numbers(data, words[line])
         word = first
         if kind == _FRACTION:
-            told[line] = SECONDS
+            meaning[line] = SECONDS
         elif kind == _WHOLE:
             begin, end = words[line, 3, 0], words[line, 3, 1]
             if following == _FRACTION:
-                word, told[line] = first + 1, SECONDS_LATER
+                word, meaning[line] = first + 1, SECONDS_LATER
             elif following == _WHOLE and order == _SECONDS_FIRST:
-                word, told[line] = first + 1, MICROSECONDS_LATER
+                word, meaning[line] = first + 1, MICROSECONDS_LATER
             elif following == _WHOLE and order == _APART:
-                word, told[line] = first + 2, BYTES
+                word, meaning[line] = first + 2, BYTES
                 third = _OTHER
                 if word < 4:
                     third, _ = _number(data, words[line, word, 0], words[line, word, 1])
                 if third == _WHOLE:
-                    told[line] = MICROSECONDS_LATER
+                    meaning[line] = MICROSECONDS_LATER
                 elif third == _FRACTION:
-                    told[line] = SECONDS_LATER
+                    meaning[line] = SECONDS_LATER
             elif (
                 first == 0
                 and words[line, 1, 0] > 0
@@ -148,8 +148,8 @@ def duration_words(data, words, chosen, told):
                 and data[end - 1] == _S
                 and data[end - 2] == _M
             ):
-                word, told[line] = 3, LAST_WORD
+                word, meaning[line] = 3, LAST_WORD
             else:
-                told[line] = MICROSECONDS
-        if told[line] != NONE and told[line] != BYTES:
+                meaning[line] = MICROSECONDS
+        if meaning[line] != NONE and meaning[line] != BYTES:
             chosen[line, 0], chosen[line, 1] = words[line, word, 0], words[line, word, 1]

@@ -291,21 +291,21 @@ class LineReader:
         profile, late = self.profile, np.full(len(rows), self.profile.clock.at_end)
         if DURATION not in fields:
             return np.full(len(rows), np.nan), late
-        told = np.zeros(len(rows), np.int8)
+        meaning = np.zeros(len(rows), np.int8)
         if SECOND in fields:
             following = np.stack([fields.spans[role] for role in (DURATION, SECOND, THIRD, FOURTH)], axis=1)
             fields.spans[DURATION] = np.empty((len(rows), 2), np.int64)
-            duration_words(fields.data, following, fields.spans[DURATION], told)
+            duration_words(fields.data, following, fields.spans[DURATION], meaning)
             # Apache and Traefik write when a request began
-            late &= (told == SECONDS) | (told == SECONDS_LATER)
+            late &= (meaning == SECONDS) | (meaning == SECONDS_LATER)
         duration, bad = fields.numbers(DURATION, profile.duration_s or 0.0)
         bad |= duration > _LONGEST_S
         duration[bad] = np.nan
         if DURATION not in profile.optional:
             wrong.add(bad, DURATION, rows)
         for word, text in WORDS.items():
-            if (told == word).any():
-                tally.add_durations(text, duration[told == word])
+            if (meaning == word).any():
+                tally.add_durations(text, duration[meaning == word])
         return duration, late
 
     def _bytes(
