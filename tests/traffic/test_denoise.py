@@ -8,9 +8,9 @@ from ecjax.traffic.bins import bin_arrivals, bin_width
 from ecjax.traffic.denoise import averaged, blocks_of, counts_of, dispersion_at
 
 
-def _blocks(times, length, width, file=None, files=1):
+def _blocks(times, length, width, file=None, files=1, tick_s=0.0):
     file = np.zeros(len(times), int) if file is None else file
-    reads, _ = bin_arrivals(times, file, files, width, interval_s=(0.0, length))
+    reads, _ = bin_arrivals(times, file, files, width, interval_s=(0.0, length), tick_s=tick_s)
     groups = np.zeros((reads.bins, files))
     np.add.at(groups, (reads.bin, reads.file), reads.reads)
     return reads, blocks_of(reads.width_s, counts_of(reads, groups, groups))
@@ -61,7 +61,7 @@ def test_short_bursts_within_blocks_show_in_the_dispersion():
 def test_poisson_reads_on_ticks_shorter_than_bins_are_poisson(service):
     """Bins of 5.5 ticks have 5 and 6 in turn: 200 reads of a pair differ by a tenth, whose square is 2 for 200."""
     times = np.sort(np.random.default_rng(4).integers(0, 20_000, 400_000)) * 0.001
-    _, blocks = _blocks(times, 20.0, bin_width(20.0, service, 0.001))
+    _, blocks = _blocks(times, 20.0, bin_width(20.0, service, 0.001), tick_s=0.001)
     for scale in (service, 4 * service):
         assert dispersion_at(blocks, scale) == pytest.approx(1, abs=0.2)
 

@@ -101,6 +101,6 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _memories(runs: pd.DataFrame) -> list[str]:
     """The memory of runs of TOFEC where there are several, as words; empty elsewhere."""
-    memories = [json.loads(text).get("memory") for text in runs["params"]]
+    memories = [None if pd.isna(text) else json.loads(text).get("memory") for text in runs["params"]]
     several = len({memory for memory in memories if memory is not None}) > 1
     return ["" if memory is None or not several else f"memory={memory:g}" for memory in memories]

@@ -24,9 +24,7 @@ class Served(NamedTuple):
 
     takes: np.ndarray  # (G, m) 1 where a client read takes a shard
     leads: np.ndarray  # (G, m) 1 where the primary is, the first OSD of the set that is up
-    lost: (
-        np.ndarray
-    )  # (G,) bool: fewer than k or min_size shards are up, so that it is not active and reads wait
+    lost: np.ndarray  # (G,) bool: fewer than k or min_size shards are up, so that reads wait
 
 
 class Reads(NamedTuple):

@@ -24,7 +24,7 @@ def differing_settings(runs: pd.DataFrame, like: Sequence[str], apart: Collectio
         named in all, an input only where nothing else tells it from another.
     """
     kinds = runs.groupby(list(like), sort=False, dropna=False).ngroup().to_numpy()
-    texts = runs["params"].fillna("{}")
+    texts = ["{}" if pd.isna(text) else text for text in runs["params"]]
     parameters = {text: _parameters(text) for text in set(texts)}
     settings = [
         {name: value for name, value in parameters[text].items() if name not in apart} for text in texts

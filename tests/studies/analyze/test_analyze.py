@@ -326,7 +326,8 @@ def test_the_next_command_names_files_where_there_are_several_logs(tmp_path):
         return shlex.split(sentence.partition("Next: ")[2])
 
     for name, size in (("one", 100.0), ("two", 300.0)):
-        log = chunk_log(bytes=[size] * 6)
+        # as many nodes as chunks of a file: k = 2, and two more
+        log = chunk_log(bytes=[size] * 6, node_id=["x", "y", "v", "w", "x", "y"])
         pq.write_table(pa.table(log), tmp_path / f"{name}.parquet")
         run(tmp_path / f"{name}.parquet", tmp_path / "out")
         if name == "one":

@@ -159,11 +159,10 @@ def _objectives(axes: Axes, steps: pd.DataFrame, look: dict[str, Any], classes: 
         )
     # where classes are planned in turn nothing descends from the objective of all at the start
     together = steps[~in_turn & ((steps["iteration"] > 0) | ~in_turn.any())]
-    together = together.dropna(subset="objective")
-    if len(together):
-        values = together["objective"] / together["objective"].iloc[-1]
-        axes.plot(together["at"], values, color="black", markersize=3, **look)
-    return len(together) > 0
+    known = together["objective"].dropna()
+    if len(known):
+        axes.plot(together["at"], together["objective"] / known.iloc[-1], color="black", markersize=3, **look)
+    return len(known) > 0
 
 
 def _at(iteration: pd.Series) -> np.ndarray:
