@@ -40,18 +40,18 @@ def findings(expected: Expected, now: Cluster) -> list[Finding]:
     return wrong
 
 
-def _why(name: str, found: tuple[int, ...], before: tuple[int, ...], now: Cluster) -> str:
+def _why(name: str, up: tuple[int, ...], before: tuple[int, ...], now: Cluster) -> str:
     entries = now.entries
     out = set(now.osds[~now.usable].tolist())
     if name in entries.upmap:
         if out.intersection(entries.upmap[name]):
             return "its pg_upmap names an OSD that is out or down: ignored until it is back"
-        if entries.upmap[name] == found:
+        if entries.upmap[name] == up:
             return "its pg_upmap is another one: somebody else has changed it"
         return "its pg_upmap is in the map, and up not yet: pg dump lags, read it again"
     if name in entries.items:
         return "its pg_upmap is not in the map, items are: the command did not arrive, or the balancer came after it"
-    if found == before:
+    if up == before:
         return "it has no entry: the command did not arrive, or the monitor dropped it (failure domain)"
     return "it has no entry and is on CRUSH's own set: the monitor dropped it (a failure domain), or it was removed"
 
