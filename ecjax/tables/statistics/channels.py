@@ -315,15 +315,15 @@ class FinishedServices:
     def channels(self, count: int) -> Channels:
         """What fits: the least number of channels that agrees, if one more does not; else one where all is in order."""
         self._make_room(count)
-        clear = np.array(
+        servers = np.array(
             [_fitting(*sums) for sums in zip(self._idle, self._waiting, strict=True)][:count], np.int64
         )
-        ordered = (clear == 0) & (self._waiting[:count, 0, 1] == 0)
+        ordered = (servers == 0) & (self._waiting[:count, 0, 1] == 0)
         doubtful = [
             _doubtful(*sums) for sums in zip(self._idle[:count], self._waiting[:count, 0], strict=True)
         ]
-        clear[ordered] = 1
-        return Channels(clear, np.zeros(count, np.int64), True, ordered & np.array(doubtful, bool))
+        servers[ordered] = 1
+        return Channels(servers, np.zeros(count, np.int64), True, ordered & np.array(doubtful, bool))
 
 
 def _fitting(idle: np.ndarray, waiting: np.ndarray) -> int:

@@ -45,7 +45,7 @@ def source_guide(name: str) -> str:
     extents = " extent_bytes=1048576" if profile.block else ""
     # which make a nodes table, that of a single node being none to plan on
     times = NODE in profile.roles and profile.provides > {RATES}
-    nodes = "" if times else " nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'"
+    nodes = "" if times else f" {_NODES}"
     inputs = f"results/{name}" if times else f"files=results/{name}/files{nodes}"
     lines = [
         f"# {profile.title}",
@@ -65,9 +65,10 @@ def source_guide(name: str) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+_NODES = "nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'"
 _NO_TIMES = (
     "Where analyze says that service times are unavailable, plan with files=OUT/files and nodes of your own instead: "
-    "nodes='{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}'."
+    f"{_NODES}."
 )
 _CARE = (
     "Who asked is never read. Names of objects are hashed under a salt that is made of the log and kept nowhere: two "
