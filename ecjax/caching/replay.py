@@ -22,7 +22,7 @@ from ecjax.caching.loop import FIXED, WHOLE, Inputs, run
 from ecjax.caching.peers import NAMES
 from ecjax.caching.serving import Fetching
 from ecjax.caching.system import Network, NodeChanges, Outcome, Policy, Reads, Stored
-from ecjax.caching.whole_plans import plan_edge
+from ecjax.caching.whole_plans import EdgesPlanner, plan_edge, plan_edges
 from ecjax.machine_code import writable
 from ecjax.streams import streams
 
@@ -43,6 +43,7 @@ _KIND = {
 } | dict.fromkeys(NAMES, WHOLE)
 POLICIES = tuple(_KIND)
 _PERIODIC = ("agar", "exact_periodic")
+PLANS_OF_EDGES = ("optimal_static", "exact_periodic")  # exact plans of all edges at the same time
 _MOST_CHUNKS = 60
 MOST_CLEARED = 20  # K of ``near_optimal``: up to 28,376 markets per read are cleared (Table IV of the paper)
 AT_ONCE = 1 << 14  # reads in a call of a compiled loop
@@ -55,6 +56,7 @@ def replay(
     policy: Policy,
     popularity: np.ndarray | None = None,
     advance: Callable[[float], None] = lambda share: None,
+    edges_planner: EdgesPlanner | None = None,
 ) -> Outcome:
     """Replay reads through a cache at every edge; caches begin empty.
 
@@ -67,6 +69,7 @@ def replay(
         policy: which, and its parameters.
         popularity: (E, M), in any unit, for ``optimal_static`` and ``samplex_static``; None: the reads counted.
         advance: called with the share of the reads just served.
+        edges_planner: of exact plans of all edges, by policies ``PLANS_OF_EDGES``; None: one edge after the other.
 
     Raises:
         ValueError: an unknown policy, one without a half-life that needs it, a data chunk without a copy, K above 60,
@@ -120,10 +123,20 @@ def replay(
             measured[2][max(at, 0)] += time.perf_counter() - begun
         return new
 
+    def plan_all(planner: Callable, weight: np.ndarray, at: int) -> int:
+        """Plan all edges after read ``at``."""
+        if edges_planner is None or planner is not exact:
+            return sum(plan(planner, weight, e, at) for e in range(edges))
+        begun = time.perf_counter()
+        new = plan_edges(edges_planner, stored, state, weight, policy.capacity, scratch)
+        if count:
+            measured[2][max(at, 0)] += time.perf_counter() - begun
+        return new
+
     if policy.name in ("optimal_static", "samplex_static"):
         planner = exact if policy.name == "optimal_static" else _sampler(policy)
         rates = _counted(reads, edges, items) if popularity is None else writable(popularity, float)
-        filled += sum(plan(planner, rates, e, -1) for e in range(edges))
+        filled += plan_all(planner, rates, -1)
     begin = period_begin = planned = 0
     frequencies = np.zeros((edges, items))  # of ``agar``, smoothed
     while begin < count:
@@ -142,7 +155,7 @@ def replay(
                 counted = _counted(Reads(*(column[period_begin:begin] for column in reads)), edges, items)
                 weight = frequencies = smoothed(frequencies, counted, period + 1 - planned)
                 planner = agar
-            filled += sum(plan(planner, weight, e, begin - 1) for e in range(edges))
+            filled += plan_all(planner, weight, begin - 1)
             period_begin, planned = begin, period + 1
         elif rules.replan_reads > 0:
             weight = state.items["weight"].copy()

@@ -11,6 +11,7 @@ A plan adds a chunk only if it can be had when the plan is made: from a node tha
 are at the edge or up. Fixed plans are made before the first outage.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,11 @@ from ecjax.caching.edge_state import Scratch, State
 from ecjax.caching.serving import has, how_many
 from ecjax.caching.system import Stored
 from ecjax.machine_code import njit
+
+EdgesPlanner = Callable[[np.ndarray, int], np.ndarray]
+"""(values (B, M, K + 1), capacity) -> chunks per item of each of B edges (B, M)."""
+
+_TOGETHER_BYTES = 2**28  # of the values of edges that are planned together
 
 
 @njit(inner=True, error_model="numpy")
@@ -107,9 +113,60 @@ def plan_edge(
         scratch: of this replay.
     """
     tau = np.empty((len(stored.node_of), stored.k + 1))
+    _weigh(stored, state, weight, e, scratch, tau)
+    return _kept(stored, state, weight, capacity, e, scratch, planner(tau, capacity))
+
+
+def plan_edges(
+    planner: EdgesPlanner,
+    stored: Stored,
+    state: State,
+    weight: np.ndarray,
+    capacity: int,
+    scratch: Scratch,
+) -> int:
+    """As ``plan_edge`` of every edge, a call of the planner for as many as fit into memory; how many chunks are new.
+
+    Args:
+        planner: plans edges together; all its calls have the same shape.
+        stored: where chunks are.
+        state: of all edges, updated.
+        weight: (E, M) popularity, in any unit.
+        capacity: C of each edge.
+        scratch: of this replay.
+    """
+    edges, shape = len(weight), (len(stored.node_of), stored.k + 1)
+    together = min(edges, max(1, _TOGETHER_BYTES // max(1, 8 * math.prod(shape))))
+    filled = 0
+    for first in range(0, edges, together):
+        some = range(first, min(first + together, edges))
+        tau = np.zeros((together, *shape))
+        for lane, e in enumerate(some):
+            _weigh(stored, state, weight, e, scratch, tau[lane])
+        plans = planner(tau, capacity)
+        for lane, e in enumerate(some):
+            filled += _kept(stored, state, weight, capacity, e, scratch, plans[lane])
+    return filled
+
+
+def _weigh(
+    stored: Stored, state: State, weight: np.ndarray, e: int, scratch: Scratch, tau: np.ndarray
+) -> None:
+    """Write what chunks are worth at edge e, as parts of the largest value, to tau (M, K + 1)."""
     _values(stored, state, weight, e, scratch, tau)
     tau /= max(tau.max(initial=0.0), 1e-300)  # weights may be far from 1
-    plan = np.asarray(planner(tau, capacity), dtype=np.int64)
-    filled, used = _keep(stored, state, weight, e, scratch, plan)
+
+
+def _kept(
+    stored: Stored,
+    state: State,
+    weight: np.ndarray,
+    capacity: int,
+    e: int,
+    scratch: Scratch,
+    plan: np.ndarray,
+) -> int:
+    """Keep what a plan (M,) says at edge e; how many chunks are new."""
+    filled, used = _keep(stored, state, weight, e, scratch, np.ascontiguousarray(plan, np.int64))
     state.edges[e]["free"] = capacity - used
-    return filled
+    return int(filled)

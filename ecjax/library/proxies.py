@@ -119,6 +119,7 @@ def cache(
     warm_up: float = 0.25,
     partitions: Wholes | None = None,
     rounds: int = 100,
+    device: str = "auto",
     seeds: int = 1,
     seed: int = 0,
     out: str | Path | None = None,

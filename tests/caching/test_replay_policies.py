@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ecjax.caching import whole_plans
+from ecjax.caching.batched import exact_batched
 from ecjax.caching.knapsack import exact
-from ecjax.caching.replay import POLICIES, replay
+from ecjax.caching.replay import PLANS_OF_EDGES, POLICIES, replay
 from ecjax.caching.system import Network, Policy, Reads, Stored
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -208,3 +210,44 @@ def test_caches_larger_than_all_chunks(name):
     one = replay(reads, stored, network(np.array([[0.5, 0.25]])), policy(name, 10**9, period_s=2.0))
     # of whole items the first reads miss; a plan comes after the two of the first period
     assert one.hit_chunks.tolist() == [0, 0, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("name", PLANS_OF_EDGES)
+@pytest.mark.parametrize("together", [1, 2, 10])
+def test_edges_planned_together_keep_what_each_keeps_alone(name, together, monkeypatch):
+    """Values of edges differ by what is read there; the last call is filled up with edges that are nowhere."""
+    k, items, edges = 3, 20, 5
+    reads, stored, _ = setting(k, items, 1500, seed=4)
+    reads = reads._replace(edge=np.arange(1500) % edges)
+    away = network(LATENCY_S * np.linspace(1, 2, edges)[:, None])
+    how = policy(name, 11, period_s=400.0)
+    shapes = []
+
+    def one_by_one(tau, capacity):
+        shapes.append(tau.shape)
+        return np.array([exact(each, capacity) for each in tau])
+
+    monkeypatch.setattr(whole_plans, "_TOGETHER_BYTES", together * items * (k + 1) * 8)
+    alone = replay(reads, stored, away, how)
+    beside = replay(reads, stored, away, how, edges_planner=one_by_one)
+    np.testing.assert_array_equal(beside.contents, alone.contents)
+    np.testing.assert_array_equal(beside.latency_s, alone.latency_s)
+    assert beside.filled == alone.filled > 0
+    assert set(shapes) == {(min(together, edges), items, k + 1)}
+
+
+@pytest.mark.parametrize("name", PLANS_OF_EDGES)
+def test_a_device_plans_edges_as_well_as_processors(name):
+    """Latencies of all nodes and reads of all items differ, so that there is one best plan."""
+    k, items, edges = 2, 12, 3
+    reads, stored, _ = setting(k, items, 900, seed=6)
+    reads = reads._replace(edge=np.arange(900) % edges)
+    away = network(LATENCY_S * np.array([[1.0], [1.1], [1.3]]))
+    weight = np.random.default_rng(1).random((edges, items))
+    how = policy(name, 7, period_s=250.0)
+    alone = replay(reads, stored, away, how, weight)
+    beside = replay(
+        reads, stored, away, how, weight, edges_planner=lambda tau, room: exact_batched(tau, [room] * len(tau))
+    )
+    np.testing.assert_array_equal(beside.contents, alone.contents)
+    np.testing.assert_array_equal(beside.latency_s, alone.latency_s)

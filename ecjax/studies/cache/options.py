@@ -250,6 +250,12 @@ class CacheOptions(LogOptions):
     rounds: int = option(
         100, "partitions: repetitions of every random choice", Whole(1, 10**5), identifies=_sampling
     )
+    device: str = option(
+        "auto",
+        "what plans all edges of optimal_static and exact_periodic: host (processors), jax (its device, all edges one "
+        "program), auto: there if it is a GPU and much faster",
+        Words("auto", "host", "jax"),
+    )
     seeds: int = option(1, "replays with different draws: seed, seed + 1, ...", Whole(1, 10**6))
     seed: int = option(0, "first seed", Whole(0, 2**62))
     out: str = option("results/cache", "folder of the result tables and figures")

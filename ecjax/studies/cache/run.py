@@ -13,9 +13,11 @@ import pyarrow as pa
 from ecjax.caching.cooperative_replay import replay_cooperative
 from ecjax.caching.replay import replay
 from ecjax.caching.system import Outcome, Policy, Reads, Stored
+from ecjax.caching.whole_plans import EdgesPlanner
 from ecjax.engine import Worker
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.cache.device_plans import device_name, edges_planner
 from ecjax.studies.cache.inputs import Case
 from ecjax.studies.cache.network import between, named_neighbours
 from ecjax.studies.cache.rows import Rows, cached, latencies, run_values
@@ -52,6 +54,7 @@ class Settings(NamedTuple):
 
     study: str  # a name that no other study has
     warm_up: float  # share of the reads that is not counted
+    device: str  # auto, host or jax
 
 
 class Workload(NamedTuple):
@@ -61,6 +64,7 @@ class Workload(NamedTuple):
     reads: Reads
     stored: Stored
     first: int  # the first read that is counted
+    device: str  # auto, host or jax
 
 
 class Replayed(NamedTuple):
@@ -89,7 +93,8 @@ def solve(settings: Settings, cases: list[Case], items: dict[str, Item], worker:
     first = next(iter(items.values()))
     case, seed = cases[first.case], first.policy.seed
     reads = case.source.reads(seed)
-    workload = Workload(case, reads, case.stored(seed), int(settings.warm_up * len(reads.time_s)))
+    warm_up = int(settings.warm_up * len(reads.time_s))
+    workload = Workload(case, reads, case.stored(seed), warm_up, settings.device)
     replays = {
         name: worker.pool.submit(replayed, name, workload, item.policy, item.between_s, worker.advance)
         for name, item in items.items()
@@ -142,11 +147,15 @@ def replayed(
         advance: called with the share of the reads just served.
     """
     case, first = workload.case, workload.first
-    _outcome(*_few(workload, policy), between_s, lambda share: None)
+    edges, items = len(case.edge_ids), len(workload.stored.node_of)
+    planner = edges_planner(workload.device, policy, edges, items, case.point.k)
+    _outcome(*_few(workload, policy), between_s, lambda share: None, planner)
     began = time.perf_counter()
-    outcome, neighbour_chunks = _outcome(workload, policy, between_s, advance)
+    outcome, neighbour_chunks = _outcome(workload, policy, between_s, advance, planner)
     seconds = time.perf_counter() - began
     values = run_values(outcome, case.point.k, first, seconds)
+    if planner is not None:
+        values["device"] = device_name()
     if neighbour_chunks is not None:
         chunks = neighbour_chunks[first:]
         values["neighbour_hit_ratio"] = float(chunks.sum(dtype=np.int64)) / (case.point.k * len(chunks))
@@ -167,14 +176,21 @@ def _few(workload: Workload, policy: Policy) -> tuple[Workload, Policy]:
 
 
 def _outcome(
-    workload: Workload, policy: Policy, between_s: Distances | None, advance: Callable[[float], None]
+    workload: Workload,
+    policy: Policy,
+    between_s: Distances | None,
+    advance: Callable[[float], None],
+    planner: EdgesPlanner | None,
 ) -> tuple[Outcome, np.ndarray | None]:
     """What becomes of the reads, and how many chunks of each came from other edges where these serve each other."""
     case, edges = workload.case, len(workload.case.edge_ids)
     if between_s is None:
         shares = case.source.popularity
         popularity = None if shares is None else np.tile(shares, (edges, 1))
-        return replay(workload.reads, workload.stored, case.network, policy, popularity, advance), None
+        outcome = replay(
+            workload.reads, workload.stored, case.network, policy, popularity, advance, planner
+        )
+        return outcome, None
     with named_neighbours():  # estimates may move until more edges help each other than by the means
         cooperation = replay_cooperative(
             workload.reads, workload.stored, case.network, between(between_s, edges), policy, advance

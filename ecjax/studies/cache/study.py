@@ -55,7 +55,9 @@ def cache_study(options: CacheOptions, console: Console) -> int:
         (kinds if replays else sampling).draw(options.out, runs, options.figures or [], console)
         return recommend(runs) if replays else recommend_sampling(runs)
 
-    return run_study(TABLES, options, partial(_work if replays else sampling_work, options), present, console)
+    prepare = partial(_work if replays else sampling_work, options)
+    # workers with GPUs are few: most replays are better off on all processors
+    return run_study(TABLES, options, prepare, present, console, options.device == "jax")
 
 
 def _work(options: CacheOptions, engine: Engine) -> Work:
@@ -74,7 +76,7 @@ def _work(options: CacheOptions, engine: Engine) -> Work:
     return Work(
         [name for batch in batches for name in batch.items],
         unfinished(batches),
-        partial(solve, Settings(uuid4().hex, options.warm_up)),
+        partial(solve, Settings(uuid4().hex, options.warm_up, options.device)),
         {"file_id": cases[0].source.item_ids.type},
         "replaying reads",
     )
