@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 
 from ecjax.console import MESSAGES, OutputMode, log, printing
 from ecjax.errors import UserError
+from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
 from ecjax.studies.reproduce.evidence import Evidence, Made
@@ -101,6 +103,8 @@ class Work:
             words = self._words(study)
             self._put_down(study, words)
             try:
+                if study.replays in self.errors:
+                    raise UserError(self.errors[study.replays])
                 figures = [] if any(word.startswith("figures=") for word in words) else ["figures=[]"]
                 resume = f"resume={str(self.setting.resume).lower()}"
                 options = self.setting.options_of(job, [*words, *figures, f"out={out}", resume])
@@ -113,7 +117,9 @@ class Work:
         def end(future: Future[Any]) -> None:
             try:
                 made, seconds = future.result()
-                self.made[study.name] = self._of_its_plans(study, made)
+                made = self._of_its_plans(study, made)
+                _check(made.runs)
+                self.made[study.name] = made
                 self.seconds += seconds
             except (UserError, RuntimeError, MemoryError) as error:
                 self.errors[study.name] = f"study {study.name}: {error}"
@@ -230,12 +236,24 @@ def _run(job: str, options: Any, out: str) -> tuple[Made, float]:
     return Made(out, outcomes[-1].runs), stopwatch.own_s
 
 
+def _check(runs: pd.DataFrame) -> None:
+    """Make sure that no run failed: rules would judge by those that did not.
+
+    Raises:
+        UserError: one did.
+    """
+    failed = runs[runs["status"] == str(Status.FAILED)]
+    if len(failed):
+        first = failed.iloc[0]
+        raise UserError(f"run {first['run_id']} of {len(runs)} failed: {first['error']}")
+
+
 def _finding(claim: Claim, evidence: Evidence) -> tuple[Finding, float]:
     """What a rule decides, and its seconds without compiling."""
     with Stopwatch(of_process=True) as stopwatch:
         try:
             finding = claim.rule(evidence)
-        except (UserError, LookupError, ValueError, ArithmeticError) as error:
+        except (UserError, LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             log.error("%s: %s", claim.id, error)
             finding = Finding(Verdict.NOT_JUDGED, why=f"its rule failed: {type(error).__name__}: {error}")
     if any(

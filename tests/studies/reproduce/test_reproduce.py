@@ -75,6 +75,51 @@ def test_a_study_that_fails_leaves_its_claims_unjudged(setting):
     assert second.command == "ecjax reproduce jlcm claims=jlcm-b"
 
 
+def test_what_replays_plans_that_could_not_be_made_is_not_judged(setting):
+    """Although the folder of the plans may have some of another time."""
+
+    def failing(name, words):
+        if name == "optimize":
+            raise UserError("theta: found -1")
+        raise AssertionError("replayed")
+
+    plans, replays = Study("plans", ("optimize",)), Study("fig9", ("replay",), replays="plans")
+    one = _paper(Claim("jlcm-a", "Fig. 9", "It is.", _holds, ("fig9",)), studies=(plans, replays))
+    (judged,), _ = running.judged(one, one.claims, replace(setting, options_of=failing))
+    assert judged.finding.verdict == Verdict.NOT_JUDGED
+    assert judged.finding.why == "study fig9: study plans: theta: found -1"
+
+
+class _Failed(Executor):
+    """Runs of which the second failed."""
+
+    def submit(self, function, /, *arguments):
+        if not isinstance(arguments[0], str):
+            return Here().submit(function, *arguments)
+        rows = {"run_id": ["a", "b"], "status": ["ok", "failed"], "error": [None, "out of memory"]}
+        future = Future()
+        future.set_result((Made(arguments[2], pd.DataFrame(rows)), 0.0))
+        return future
+
+
+def test_a_run_that_failed_is_no_evidence(setting):
+    study, claim = Study("fig9", ("replay",)), Claim("jlcm-a", "Fig. 9", "It is.", _holds, ("fig9",))
+    one = _paper(claim, studies=(study,))
+    (judged,), _ = running.judged(one, one.claims, replace(setting, executor=_Failed()))
+    assert judged.finding.verdict == Verdict.NOT_JUDGED
+    assert judged.finding.why == "study fig9: run b of 2 failed: out of memory"
+
+
+def test_a_rule_that_meets_a_null_leaves_its_claim_unjudged(setting):
+    def rule(evidence):
+        return json.loads(None)
+
+    one = _paper(Claim("jlcm-a", "eq. 1", "It is.", rule), Claim("jlcm-b", "eq. 2", "It is.", _holds))
+    (first, second), _ = running.judged(one, one.claims, setting)
+    assert first.finding.verdict == Verdict.NOT_JUDGED and "TypeError" in first.finding.why
+    assert second.finding.verdict == Verdict.HOLDS
+
+
 class _Folders(Executor):
     """Makes a plan, named by the place of its study's command, in a folder, and replays every plan of a folder."""
 
@@ -87,10 +132,10 @@ class _Folders(Executor):
         job, words, out = arguments
         if job == "optimize":
             self.plans.setdefault(out, {})[words[0]] = None
-            runs = pd.DataFrame({"run_id": [words[0]]})
+            runs = pd.DataFrame({"run_id": [words[0]], "status": "ok"})
         else:
             (plans,) = (word.removeprefix("plan=") for word in words if word.startswith("plan="))
-            runs = pd.DataFrame({"plan_run": list(self.plans[plans])})
+            runs = pd.DataFrame({"plan_run": list(self.plans[plans])}).assign(status="ok")
         future = Future()
         future.set_result((Made(out, runs), 0.0))
         return future

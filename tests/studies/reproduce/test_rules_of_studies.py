@@ -50,13 +50,137 @@ def _fig4a(gains: list[float]) -> Made:
 
 @pytest.mark.parametrize(
     ("gains", "verdict"),
-    [([0.3] * 99 + [-0.1], Verdict.IN_SHAPE), ([0.1, -0.1] * 50, Verdict.FAILS), ([-0.3] * 3, Verdict.FAILS)],
+    [
+        ([0.3] * 99 + [-0.1], Verdict.IN_SHAPE),
+        ([0.1, -0.1] * 50, Verdict.FAILS),
+        ([-0.3] * 3, Verdict.FAILS),
+        ([0.15, 0.05, 0.05], Verdict.FAILS),  # 2.5 standard errors, of which two degrees of freedom ask 4.3
+        ([0.15, 0.05, 0.05] * 3, Verdict.IN_SHAPE),
+    ],
 )
 def test_growth_with_n_is_that_of_the_mean_over_seeds(gains, verdict):
     """One seed of a hundred that says otherwise does not refute a difference of far more than two standard errors."""
     finding = _found("dtarget-fig4a-n-trend", fig4a=_fig4a(gains))
     assert finding.verdict == verdict
     assert f"{sum(gain > 0 for gain in gains)} of {len(gains)}" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("gains", "verdict", "said"),
+    [
+        ([0.1, 0.2, 0.3, 0.2], Verdict.IN_SHAPE, "grows"),
+        ([0.0, 0.3, -0.1, 0.1], Verdict.FAILS, "does not grow"),
+    ],
+)
+def test_growth_with_k_is_more_than_chance(gains, verdict, said):
+    """At k = 3 fair sharing takes 1.5 times as long; at k = 7 so much more, with either sources, by seed."""
+    runs = [
+        {
+            "scheduler": scheduler,
+            "sources": sources,
+            "seed": seed,
+            "k": k,
+            "mean_s": 1.0 if scheduler == "dtarget" else 1.5 + gain * (k == 7),
+        }
+        for scheduler in ("fair", "dtarget")
+        for sources in ("smallest_load", "random")
+        for seed, gain in enumerate(gains)
+        for k in (3, 7)
+    ]
+    finding = _found("dtarget-fig4b-k-trend", fig4b=_made(runs))
+    assert finding.verdict == verdict and f"that gain {said} with k" in finding.why
+
+
+@pytest.mark.parametrize(("last", "verdict"), [([2.0, 2.1], Verdict.IN_SHAPE), ([1.0, 3.1], Verdict.FAILS)])
+def test_growth_with_width_is_more_than_chance(last, verdict):
+    """1.5, 1.6, 1.7 and 2.05 on average: of two seeds that differ by much it tells nothing."""
+    factors = {"[2,6)": [1.5, 1.5], "[6,10)": [1.6, 1.6], "[10,14)": [1.7, 1.7], "[14,20]": last}
+    runs, widths = [], []
+    for seed in (0, 1):
+        for scheduler, sources in (("fair", "random"), ("dtarget", "smallest_load")):
+            run = {"run_id": f"{scheduler} {seed}", "scheduler": scheduler, "sources": sources, "seed": seed}
+            runs.append(run)
+            widths += [
+                {
+                    "run_id": run["run_id"],
+                    "width_class": name,
+                    "mean_s": 1.0 if scheduler == "dtarget" else factor[seed],
+                }
+                for name, factor in factors.items()
+            ]
+    finding = _found("dtarget-fig3a-width-trend", fig3=_made(runs, coflow_widths=widths))
+    assert finding.verdict == verdict and finding.ours == pytest.approx(2.05)
+
+
+def _histograms(slow: dict[str, float]) -> Made:
+    """Times of 20,000 reads of each class, spread evenly from 0 to so many seconds, in bins of a second."""
+    runs = [{"run_id": "a", "policy": "uniform", "rate_scale": 2.0}]
+    bins = [
+        {
+            "run_id": "a",
+            "group": "class",
+            "source": "replayed",
+            "class": label,
+            "lower_s": float(second),
+            "upper_s": float(second + 1),
+            "count": 20_000 / seconds,
+        }
+        for label, seconds in slow.items()
+        for second in range(int(seconds))
+    ]
+    return _made(runs, latency_bins=bins)
+
+
+@pytest.mark.parametrize(
+    ("mine", "verdict", "ratio"),
+    [(50.0, Verdict.IN_SHAPE, 0.5), (99.0, Verdict.IN_SHAPE, 0.99), (100.0, Verdict.FAILS, 1.0)],
+)
+def test_tails_are_compared_with_intervals(mine, verdict, ratio):
+    """Of n reads spread evenly the 95 % quantile is known to +- 1.96 sqrt(.95 .05 / n) of all, 0.3 points of 95."""
+    equal = _histograms({"1": mine, "2": 100.0})
+    finding = _found("jlcm-fig10-redundancy", fig10=_histograms({"1": 90.0, "2": 100.0}), fig10_equal=equal)
+    assert finding.verdict == verdict and finding.ours == pytest.approx(ratio)
+    half = 1.96 * (0.95 * 0.05 / 20_000) ** 0.5
+    assert finding.high == pytest.approx(ratio * (0.95 + half) / (0.95 - half))
+
+
+@pytest.mark.parametrize(("above", "verdict"), [(0.5, Verdict.HOLDS), (3.0, Verdict.FAILS)])
+def test_returns_diminish_where_plans_are_on_their_hull(above, verdict):
+    """Three plans on a hull and one above it, of which 1 s is open."""
+    points = {0.0: (40.0, 10.0), 1.0: (30.0, 20.0 + above), 2.0: (20.0, 30.0), 50.0: (10.0, 60.0)}
+    runs = [
+        {
+            "method": "certified",
+            "theta": theta,
+            "cost_dollars_per_period": cost,
+            "latency_shared_z_s": latency,
+            "objective": 100.0,
+            "lower_bound": 99.0,
+        }
+        for theta, (cost, latency) in points.items()
+    ]
+    finding = _found("jlcm-fig13-diminishing-returns", fig13=_made(runs))
+    assert finding.verdict == verdict
+    assert f"by more than {above:.2g} s, where its proof leaves 1 s open" in finding.why
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(0.9985, Verdict.IN_SHAPE), (0.99, Verdict.FAILS)])
+def test_a_loss_below_nothing_is_level_or_a_mistake(mean, verdict):
+    """Intervals of means are none of a loss on the same reads: those of 5 % here do not excuse 1 %."""
+    runs = [
+        {
+            "policy": policy,
+            "samples": samples,
+            "k": k,
+            "mean_s": latency * k,
+            "ci_s": 0.05 * k,
+            "chunk_hit_ratio": 1 / k,
+        }
+        for policy, samples, latency in (("samplex", 5, mean), ("near_optimal_dp", None, 1.0))
+        for k in (9, 12)
+    ]
+    finding = _found("samplex-fig12-K", fig12=_made(runs))
+    assert finding.verdict == verdict
 
 
 def test_lengths_of_one_theta_are_told_apart_by_method():

@@ -10,6 +10,7 @@ from ecjax.studies.reproduce.evidence import Evidence
 
 _OURS = "reads by Zipf's law, and latencies of nodes that are the project's: both are not printed"
 _DECODE_S = 0.03  # of ecjax cache, where it is not said
+_LEVEL = 0.2  # %, of losses of one policy against another on the same reads
 NEAR = "near_optimal_dp"  # plans as good as those of the paper's way, sooner
 _HITS = {"fig8": 20.88, "fig9": 67.27}  # printed, %
 
@@ -40,14 +41,6 @@ def _falls(rows: pd.DataFrame) -> bool:
     return bool(mean[-1] < mean[0] and (np.diff(mean) <= half[1:]).all())
 
 
-def _losses(evidence: Evidence, study: str, by: str) -> tuple[np.ndarray, np.ndarray]:
-    """Loss of SampleX (S = 5) against the near-optimal scheme along a sweep, and half widths of its means, %."""
-    ours, other = (_rows(evidence, study, policy, by) for policy in ("samplex", NEAR))
-    loss = 100 * (ours["mean_s"] / other["mean_s"] - 1)
-    half = 100 * ours["ci_s"] / other["mean_s"]
-    return loss.to_numpy(), half.to_numpy()
-
-
 def _known(ours: pd.Series, other: pd.Series) -> str:
     """How well the mean behind a loss is known."""
     half = 100 * float(ours["ci_s"] / other["mean_s"])
@@ -55,13 +48,15 @@ def _known(ours: pd.Series, other: pd.Series) -> str:
 
 
 def _lossy(evidence: Evidence, study: str, by: str, most: float) -> tuple[bool, str]:
-    """Whether losses are between 0, up to half widths of a mean, and a number; and how large they are."""
-    loss, half = _losses(evidence, study, by)
-    good = bool((loss + half >= 0).all() and (loss <= most).all())
-    return good, (
-        f"loss of SampleX(5) against near-optimal {texts(loss, '.2f')} %, on the same reads (half intervals of its "
-        f"means {texts(half, '.2f')} %)"
-    )
+    """Whether losses along a sweep are between 0, up to what counts as level, and a number; and how large they are."""
+    ours, other = (_rows(evidence, study, policy, by) for policy in ("samplex", NEAR))
+    loss = 100 * (ours["mean_s"] / other["mean_s"] - 1).to_numpy()
+    said = f"loss of SampleX(5) against near-optimal {texts(loss, '.2f')} %, on the same reads"
+    if loss.min() < 0:
+        said += (
+            f"; down to -{_LEVEL:g} % counts as level, as the best exchange after each read is not the best in the end"
+        )
+    return bool(loss.min() >= -_LEVEL and loss.max() <= most), said
 
 
 def _offline(evidence: Evidence) -> Finding:
