@@ -32,7 +32,7 @@ def kept_apart(passes: Passes, chunk_price: np.ndarray, seed: int) -> Iterator[t
         for allowed in _divisions(passes.service, rows):
             passes.rows = rows._replace(allowed=allowed)
             kinds = np.zeros(allowed.shape, np.int8)
-            objective = respond(passes, kinds, None, chunk_price, _SWEEPS, 1e-3, seed)[1]
+            objective = respond(passes, kinds, None, chunk_price, _SWEEPS, 1e-3, seed).objective
             passes.rows = rows
             yield kinds, objective
     finally:

@@ -11,8 +11,8 @@ from ecjax.planning.certified.bound import lower_bound
 from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.data import has_one_size
 from ecjax.planning.certified.few_rows import bound_by_sets, branches_first, few_rows
-from ecjax.planning.certified.relax import Passes, groups_of, relax, respond
-from ecjax.planning.certified.rounding import keeps_capacity, rank, round_off, spare_chunks, worth
+from ecjax.planning.certified.relax import Passes, groups_of, relax, relieve, respond, worth
+from ecjax.planning.certified.rounding import Plan, rank, round_off, spare_chunks
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.certified.solvers import Device, HostSolver, Solver
 from ecjax.planning.certified.splits import Split
@@ -92,14 +92,14 @@ def certify(
     m = len(rows.chunk_price)
     if start is None and branches_first(service, rows, partial(passes.share_out_bins, least=1)):
         return _of_few_rows(passes, settings)
-    known: one_size_plan.Plan | None = None
+    known: Plan | None = None
     split: Split | None = None
     least = -np.inf
     if has_one_size(service, rows):
         known, least, turns, split = _one_size(passes, settings, start, solver or HostSolver())
         enough = False, least + settings.gap * abs(least)
-        if _order(passes, known) <= enough or not few_rows(service, rows):
-            return _certificate(passes, settings, *known, least, turns, split=split)
+        if rank(known) <= enough or not few_rows(service, rows):
+            return _certificate(passes, settings, known, least, turns, split=split)
         # of few rows mixtures of choices may be far below any choice: those are proved as of several sizes
         start = None
     # passes get dearer and more with the nodes
@@ -107,13 +107,13 @@ def certify(
     # the gap stays open, and passes are dear
     tol = max(tol, _MIXED_TOL)
     settings = replace(settings, passes=min(settings.passes, _MIXED_PASSES))
-    candidates: list[tuple[np.ndarray, float, float]] = []
+    candidates: list[Plan] = []
     if start is not None:
         certificate, candidates = _placed_anew(passes, settings, start)
         if certificate is not None:
             return certificate
     kinds = np.zeros((rows.number, m), np.int8) if start is None else start.copy()
-    z, _ = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed)
+    z = respond(passes, kinds, None, np.zeros(m), _START_SWEEPS, 1e-3, settings.seed).z
     group = groups_of(service, rows)
     relaxed = relax(passes, group, kinds, z, tol, settings.passes)
     count = relaxed.passes
@@ -130,20 +130,20 @@ def certify(
     target = value + settings.gap * abs(value)
     for earlier in candidates:
         # what a few passes could not prove of the earlier plan
-        if earlier[2] <= target:
-            return _certificate(passes, settings, *earlier, value, count)
+        if earlier.objective <= target:
+            return _certificate(passes, settings, earlier, value, count)
     best = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed)
     for again in range(1, _ROUNDINGS if kinds.size <= _FEW else 1):
-        if _order(passes, best) <= (False, target):
+        if rank(best) <= (False, target):
             break
         # the order in which rows are decided is chance: another may end lower
         other = round_off(passes, relaxed, 1e-3 * settings.gap, settings.seed + again, shuffled=True)
-        best = min(best, other, key=partial(_order, passes))
+        best = min(best, other, key=rank)
     tried = [best, *candidates] if known is None else [best, known]
-    best = min(tried, key=partial(_order, passes))
-    if _order(passes, best) > (False, target) and kinds.size <= _FEW:
+    best = min(tried, key=rank)
+    if rank(best) > (False, target) and kinds.size <= _FEW:
         for apart, reached in kept_apart(passes, relaxed.mixture.chunk_price, settings.seed):
-            if reached > _HOPELESS * best[2] and keeps_capacity(passes, best[0]):
+            if reached > _HOPELESS * best.objective and best.kept:
                 continue
             end = respond(
                 passes,
@@ -154,57 +154,58 @@ def certify(
                 1e-3 * settings.gap,
                 settings.seed,
             )
-            best = min(best, (apart, *end), key=partial(_order, passes))
-    kinds, z, objective = best
-    breaks, _ = _order(passes, best)
+            best = min(best, Plan(apart, *end), key=rank)
+    best = _relieved(passes, best, relaxed.mixture.chunk_price, settings.seed)
     placements = None
-    if (breaks, objective) > (False, target) and few_rows(service, rows):
+    if rank(best) > (False, target) and few_rows(service, rows):
         by_sets = bound_by_sets(
             service,
             rows,
             relaxed.mixture.loads,
             relaxed.z,
-            np.inf if breaks else objective,
+            best.objective if best.kept else np.inf,
             0.3 * settings.gap,
             partial(passes.share_out_bins, least=1),
         )
         value, placements = max(value, by_sets.bound), by_sets.placements
-    if split is not None and (breaks, objective) < (False, split.objective):
+    if split is not None and rank(best) < (False, split.objective):
         split = None
-    return _certificate(passes, settings, kinds, z, objective, value, count, placements, split)
+    return _certificate(passes, settings, best, value, count, placements, split)
 
 
-def _order(passes: Passes, plan: tuple[np.ndarray, float, float]) -> tuple[bool, float]:
-    """Of choices, their z and objective: see ``rank``."""
-    return rank(passes, plan[0], plan[2])
+def _relieved(passes: Passes, plan: Plan, chunk_price: np.ndarray, seed: int) -> Plan:
+    """The plan; where it breaks a limit of a node one in which rows have left what is overloaded, if that keeps all."""
+    if plan.kept:
+        return plan
+    kinds = plan.kinds.copy()
+    return min(plan, Plan(kinds, *relieve(passes, kinds, chunk_price, seed)), key=rank)
 
 
 def _of_few_rows(passes: Passes, settings: Settings) -> Certificate:
     """By branches over the sets of rows that nodes keep: what rows respond to each other is where they start."""
     service, rows = passes.service, passes.rows
     kinds = np.zeros((rows.number, len(rows.chunk_price)), np.int8)
-    z, objective = respond(passes, kinds, None, np.zeros(kinds.shape[1]), _START_SWEEPS, 1e-3, settings.seed)
+    nothing = np.zeros(kinds.shape[1])
+    plan = Plan(kinds, *respond(passes, kinds, None, nothing, _START_SWEEPS, 1e-3, settings.seed))
     # prices to start from are those where all nodes have the same load: whole choices may overload one
     hot = np.repeat(rows.hot, np.diff(rows.start)) * rows.read
     speed = 1 / (service.moments[0][:, rows.grid] @ hot)
     loads = np.outer(speed / speed.sum(), np.bincount(rows.grid, hot, len(service.size)))
     share_out = partial(passes.share_out_bins, least=1)
     start = best_z(service, loads)
-    reached = objective if keeps_capacity(passes, kinds) else np.inf
+    reached = plan.objective if plan.kept else np.inf
     by_sets = bound_by_sets(service, rows, loads, start, reached, 0.3 * settings.gap, share_out)
-    return _certificate(
-        passes, settings, kinds, z, objective, by_sets.bound, _START_SWEEPS, by_sets.placements
-    )
+    return _certificate(passes, settings, plan, by_sets.bound, _START_SWEEPS, by_sets.placements)
 
 
 def _one_size(
     passes: Passes, settings: Settings, start: np.ndarray | None, solver: Solver
-) -> tuple[one_size_plan.Plan, float, int, Split | None]:
+) -> tuple[Plan, float, int, Split | None]:
     """A plan of files with one chunk size, a lower bound (s) on all, the passes that they took, and a split plan.
 
     There is a split plan where the other one leaves a gap.
     """
-    tried: list[one_size_plan.Plan] = []
+    tried: list[Plan] = []
     try:
         bins = Bins(passes, 0.2 * settings.gap, solver)
         if start is not None:
@@ -220,11 +221,10 @@ def _one_size(
         if earlier.objective <= target:
             return earlier, bound, turns, None
     plan = one_size_plan.round_off(bins, relaxation, target, 1e-3 * settings.gap, settings.seed)
-    if tried and not keeps_capacity(passes, plan.kinds):
-        # these all do
-        plan = min(tried, key=lambda earlier: earlier.objective)
+    # of those that were tried all keep the limits of nodes
+    plan = min([plan, *tried], key=rank) if not plan.kept else plan
     split = None
-    if _order(passes, plan) > (False, target) and plan.kinds.size <= _MOST_SPARE:
+    if rank(plan) > (False, target) and plan.kinds.size <= _MOST_SPARE:
         split = one_size_plan.split_off(bins, relaxation, plan, target, settings.seed)
         # an earlier plan stays that is hardly worse: moving chunks gains nothing
         enough = min(plan.objective, split.objective) + settings.gap * abs(bound)
@@ -233,49 +233,49 @@ def _one_size(
             if same.objective <= enough:
                 return earlier, bound, turns, same
         split = split if np.isfinite(split.objective) else None
-    return plan, bound, turns, split
+    # flows of shared reads even out loads, too: only then
+    return _relieved(passes, plan, np.zeros(plan.kinds.shape[1]), settings.seed), bound, turns, split
 
 
 def _placed_anew(
     passes: Passes, settings: Settings, start: np.ndarray
-) -> tuple[Certificate | None, list[tuple[np.ndarray, float, float]]]:
+) -> tuple[Certificate | None, list[Plan]]:
     """An earlier plan with its new rows placed, if that is good enough already: a few passes instead of many.
 
-    Also the plans that were tried, the least changed first: choices, z, objective.
+    Also the plans that were tried, the least changed first.
     """
     rows = passes.rows
     kinds = start.copy()
     nothing = np.zeros(len(rows.chunk_price))
     new = np.flatnonzero(~(kinds == HOT).any(axis=1))
-    count, tried = 0, []
+    count, tried = 0, list[Plan]()
     for which in (new, None):
         if which is None or len(which):
             respond(passes, kinds, None, nothing, 1, settings.gap, settings.seed, which)
-        z, objective = worth(passes, kinds)
-        if not keeps_capacity(passes, kinds):
+        plan = Plan(kinds.copy(), *worth(passes, kinds))
+        if not plan.kept:
             continue
-        tried.append((kinds.copy(), z, objective))
-        relaxed = relax(passes, groups_of(passes.service, rows), kinds, z, np.inf, 1)
+        tried.append(plan)
+        relaxed = relax(passes, groups_of(passes.service, rows), kinds, plan.z, np.inf, 1)
         bound = lower_bound(passes, relaxed, 0.3 * settings.gap, 10)
         count += 1 + bound.passes
-        if objective <= bound.value + settings.gap * abs(bound.value):
-            return _certificate(passes, settings, kinds, z, objective, bound.value, count), tried
+        if plan.objective <= bound.value + settings.gap * abs(bound.value):
+            return _certificate(passes, settings, plan, bound.value, count), tried
     return None, tried
 
 
 def _certificate(
     passes: Passes,
     settings: Settings,
-    kinds: np.ndarray,
-    z: float,
-    objective: float,
+    plan: Plan,
     bound: float,
     count: int,
     placements: np.ndarray | None = None,
     split: Split | None = None,
 ) -> Certificate:
+    kinds, z = plan.kinds, plan.z
     spare = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if split is None and objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
+    if split is None and plan.objective > bound + settings.gap * abs(bound) and kinds.size <= _MOST_SPARE:
         spare = spare_chunks(passes, kinds, z, 2 * kinds.shape[1])
     others = np.zeros((0, *kinds.shape), bool) if placements is None else placements
     return Certificate(kinds, z, bound, count, spare, others, split)

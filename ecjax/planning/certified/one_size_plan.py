@@ -1,7 +1,5 @@
 """A plan and its lower bound where all chunks have one size: prices from bins, systematic rounding, a short polish."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ecjax.planning.certified import systematic
@@ -9,8 +7,8 @@ from ecjax.planning.certified.choice import HOT
 from ecjax.planning.certified.data import rates_of
 from ecjax.planning.certified.every_z import bound_every_z
 from ecjax.planning.certified.exchange import exchange
-from ecjax.planning.certified.relax import loads_of
-from ecjax.planning.certified.rounding import keeps_capacity, rank, worth
+from ecjax.planning.certified.relax import loads_of, worth
+from ecjax.planning.certified.rounding import Plan, keeps_capacity, rank
 from ecjax.planning.certified.smooth import Bins, Relaxation
 from ecjax.planning.certified.splits import Split, split, whole
 from ecjax.planning.certified.trades import takers, trade
@@ -34,14 +32,6 @@ _ROUGH, _FINE = 0.03, 0.001  # of the gap: what flows of a round have to close
 _WORTHWHILE = 0.02  # of the gap, which two rounds have to close for others to follow
 
 
-class Plan(NamedTuple):
-    """Whole choices (R, m), the z that is best for them in s, and their objective in s."""
-
-    kinds: np.ndarray
-    z: float
-    objective: float
-
-
 def placed_anew(
     bins: Bins, start: np.ndarray, gap: float, seed: int
 ) -> tuple[list[Plan], Plan | None, float]:
@@ -63,7 +53,7 @@ def placed_anew(
         if which is None or len(which):
             respond(bins, kinds, gap, random, which)
         plan = Plan(kinds.copy(), *worth(bins.passes, kinds))
-        if not keeps_capacity(bins.passes, kinds):
+        if not plan.kept:
             continue
         tried.append(plan)
         bound = bound_every_z(
@@ -113,9 +103,6 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
     random = np.random.default_rng(seed)
     best: Plan | None = None
 
-    def ranked(plan: Plan) -> tuple[bool, float]:
-        return rank(bins.passes, plan.kinds, plan.objective)
-
     for attempt in range(_ROUNDINGS if few else 1):
         if few:
             kinds = _spread(bins, relaxation, random if attempt else None)
@@ -124,23 +111,23 @@ def round_off(bins: Bins, relaxation: Relaxation, target: float, tol: float, see
             kinds = _rounded(bins, relaxation) if alike else _spread(bins, relaxation, None)
             _polish(bins, kinds, target, tol)
             plan = Plan(kinds, *worth(bins.passes, kinds))
-            if not keeps_capacity(bins.passes, kinds):
+            if not plan.kept:
                 plan = respond(bins, kinds, tol, random)
             plan = _traded(bins, plan, target, tol, random)
-            if alike and ranked(plan) > (False, target):
+            if alike and rank(plan) > (False, target):
                 # nodes that sampling overloads keep what single rows do not undo
                 kinds = _spread(bins, relaxation, None)
                 other = _traded(bins, Plan(kinds, *worth(bins.passes, kinds)), target, tol, random)
-                plan = other if ranked(other) < ranked(plan) else plan
-        if best is None or ranked(plan) < ranked(best):
+                plan = min(plan, other, key=rank)
+        if best is None or rank(plan) < rank(best):
             best = plan
         near = best.objective <= target + _NEAR * abs(target)
-        if ranked(best) <= (False, target) or (attempt + 1 >= _HOPELESS and not near):
+        if rank(best) <= (False, target) or (attempt + 1 >= _HOPELESS and not near):
             break
     assert best is not None
-    if few and ranked(best) > (False, target):
+    if few and rank(best) > (False, target):
         other = _traded(bins, _exchanged(bins, best, target, random), target, tol, random)
-        best = other if ranked(other) < ranked(best) else best
+        best = min(best, other, key=rank)
     return best
 
 
@@ -151,7 +138,7 @@ def shared_out(bins: Bins, relaxation: Relaxation, plan: Plan, target: float) ->
 
 def split_off(bins: Bins, relaxation: Relaxation, plan: Plan, target: float, seed: int) -> Split:
     """Reads of some rows shared out, where whole choices leave a gap: the best of some roundings; of an infinite
-    objective where all of them break a capacity.
+    objective where all of them break a limit of a node.
 
     The roundings keep to choices that cost least at the prices, as best responses do not: flows even out the loads.
 
@@ -180,7 +167,9 @@ def split_off(bins: Bins, relaxation: Relaxation, plan: Plan, target: float, see
         if keeps_capacity(passes, kinds):
             other = split(passes, whole(kinds), z, target, _ROUGH)
             best = min(best, other, key=lambda each: each.objective)
-    return split(passes, best, z, target, _FINE) if target < best.objective < np.inf else best
+    if not target < best.objective < np.inf:
+        return best
+    return min(split(passes, best, z, target, _FINE), best, key=lambda each: each.objective)
 
 
 def respond(
@@ -199,13 +188,13 @@ def respond(
     number = passes.rows.number
     # rows that have a choice may be those that nobody reads
     read = np.any((kinds == HOT).any(axis=1) & (rates_of(passes.rows) > 0))
-    z, before = worth(passes, kinds) if read else (bins.first_z(), np.inf)
+    z, before, _ = worth(passes, kinds) if read else (bins.first_z(), np.inf, False)
     for _ in range(_SWEEPS):
         order = random.permutation(number if which is None else which)
         gain = _exchange(bins, kinds, z, before, order[:, None])
-        z, objective = worth(passes, kinds)
+        z, objective, kept = worth(passes, kinds)
         # the objective rises as chunks leave nodes that have too many
-        done = gain == 0 or keeps_capacity(passes, kinds)
+        done = gain == 0 or kept
         if done and not before - objective > tol * abs(objective):
             break
         before = objective
@@ -228,22 +217,21 @@ def _traded(bins: Bins, plan: Plan, target: float, tol: float, random: np.random
     service, rows = passes.service, passes.rows
     rate = rates_of(rows)
     by_rate = takers(rate, rows.hot, len(service.mean))
-    kinds, z, objective = plan.kinds.copy(), plan.z, plan.objective
+    kinds, z, objective, kept = plan.kinds.copy(), plan.z, plan.objective, plan.kept
     for _ in range(_SWEEPS):
-        if objective <= target:
+        if kept and objective <= target:
             break
         before = objective
         loads, chunks, _ = loads_of(passes, kinds)
         least = _PROMISE * tol * abs(target) / len(loads)
         read_loads = np.ascontiguousarray(loads[:, 0])
         trade(by_rate, service, rows, rate, kinds, read_loads, chunks, z, least, objective - target)
-        z, objective = worth(passes, kinds)
+        z, objective, _ = worth(passes, kinds)
         _exchange(bins, kinds, z, objective, random.permutation(rows.number)[:, None])
-        z, objective = worth(passes, kinds)
+        z, objective, kept = worth(passes, kinds)
         if not before - objective > _WORTHWHILE * (before - target):
             break
-    other = Plan(kinds, z, objective)
-    return other if keeps_capacity(passes, kinds) or not keeps_capacity(passes, plan.kinds) else plan
+    return Plan(kinds, z, objective, kept) if kept or not plan.kept else plan
 
 
 def _exchanged(bins: Bins, plan: Plan, target: float, random: np.random.Generator) -> Plan:
@@ -251,20 +239,19 @@ def _exchanged(bins: Bins, plan: Plan, target: float, random: np.random.Generato
     passes, number = bins.passes, bins.passes.rows.number
     if number < _TOGETHER:
         return plan
-    kinds, z, objective = plan.kinds.copy(), plan.z, plan.objective
+    kinds, z, objective, kept = plan.kinds.copy(), plan.z, plan.objective, plan.kept
     trials = int(np.clip(_TRIALS // kinds.shape[1], *_TRIALS_A_ROUND))
-    before, kept = objective, keeps_capacity(passes, kinds)
+    before = objective
     for turn in range(_MOST_ROUNDS):
         if turn % 2 == 0:
             if turn and kept and before - objective < _WORTHWHILE * (before - target):
                 break
             before = objective
         _exchange(bins, kinds, z, objective, random.integers(0, number, (trials, _TOGETHER)))
-        z, objective = worth(passes, kinds)
-        kept = keeps_capacity(passes, kinds)
+        z, objective, kept = worth(passes, kinds)
         if kept and objective <= target:
             break
-    return Plan(kinds, z, objective)
+    return Plan(kinds, z, objective, kept)
 
 
 def _spread(bins: Bins, relaxation: Relaxation, random: np.random.Generator | None) -> np.ndarray:
@@ -326,9 +313,9 @@ def _polish(bins: Bins, kinds: np.ndarray, target: float, tol: float) -> None:
     which = which[np.argsort(-rate[which], kind="stable")]
     last = np.inf
     for sweep in range(_SHORT_SWEEPS + _SWEEPS):
-        z, objective = worth(passes, kinds)
+        z, objective, kept = worth(passes, kinds)
         gains = last - objective > tol * abs(objective)
-        if objective <= target or (sweep >= _SHORT_SWEEPS and not gains):
+        if (kept and objective <= target) or (sweep >= _SHORT_SWEEPS and not gains):
             break
         last = objective
         if sweep == _SHORT_SWEEPS:

@@ -9,11 +9,12 @@ sum of the cheapest costs at them, are what the lower bound is made of.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ecjax.planning.certified import loops
+from ecjax.planning.certified.choice import HOT
 from ecjax.planning.certified.collapse import Collapsed, Gathered, Steps, ends_of
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.least_cost import least_costs
@@ -97,8 +98,7 @@ class Passes:
         """Let a dollar of total cost be worth so many seconds, and no dollars worth an overload."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
         self._most = per_dollar * most_dollars(self.rows)
-        penalty = max(self._penalty, _OVERLOAD * self._most)
-        self.service = self.service._replace(penalty=penalty)
+        self.service = with_penalty(self.service._replace(penalty=self._penalty), self._most)
 
     def full_price(self, objective: float) -> float:
         """Price of a chunk beyond a node's capacity, s: no node with room is so dear or so slow.
@@ -298,6 +298,11 @@ def _joined(point, loads: np.ndarray) -> np.ndarray:
     return point.read if loads.shape[1] == point.read.shape[1] else np.hstack([point.read, point.write])
 
 
+def with_penalty(service: Service, most: float) -> Service:
+    """Nodes whose overload costs no less than a part of what the dollars of any plan are worth, ``most`` s."""
+    return service._replace(penalty=max(service.penalty, _OVERLOAD * most))
+
+
 def most_dollars(rows: Rows) -> float:
     """Dollars of all rows, each chunk at the dearest node."""
     each = rows.chunks * rows.chunk_price.max() + rows.bytes * rows.byte_price.max()
@@ -318,6 +323,24 @@ def fits(rows: Rows, chunks: np.ndarray) -> bool:
     return bool(np.all(chunks <= rows.capacity))
 
 
+class Worth(NamedTuple):
+    """What whole choices come to."""
+
+    z: float  # s, the best for them
+    objective: float  # s, at high and finite prices where a node is overloaded
+    kept: bool  # whether no node is overloaded or holds more chunks than it can
+
+
+def worth(passes: Passes, kinds: np.ndarray) -> Worth:
+    """Best z and objective of whole choices, and whether they keep the limits of all nodes."""
+    service = passes.service
+    loads, chunks, dollars = loads_of(passes, kinds)
+    z = best_z(service, loads)
+    objective = slopes(service, loads, z).value + dollars + (0.0 if service.alone else z)
+    stable = bool(work_of(service, loads)[:, 0].max() < 1)
+    return Worth(z, objective, stable and fits(passes.rows, chunks))
+
+
 def respond(
     passes: Passes,
     kinds: np.ndarray,
@@ -327,14 +350,11 @@ def respond(
     tol: float,
     seed: int,
     which: np.ndarray | None = None,
-) -> tuple[float, float]:
+) -> Worth:
     """Best responses, sweep after sweep, until one gains relatively less than ``tol``; changes ``kinds``.
 
     Only the rows ``which`` respond, where given. Sweeps go on while a node holds more chunks than it can: the objective
     rises as they move.
-
-    Returns:
-        z and the objective, s.
     """
     service, rows = passes.service, passes.rows
     sizes = len(service.size)
@@ -356,6 +376,33 @@ def respond(
         order = random.permutation(rows.number if which is None else which)
         if loops.respond(order, service, rows, kinds, work, reads, chunks, z, chunk_price, full) == 0:
             break
-    loads, _, dollars = loads_of(passes, kinds)
-    z = best_z(service, loads)
-    return z, slopes(service, loads, z).value + dollars + (0.0 if service.alone else z)
+    return worth(passes, kinds)
+
+
+def relieve(passes: Passes, kinds: np.ndarray, chunk_price: np.ndarray, seed: int) -> Worth:
+    """Rows that read at overloaded nodes respond as if dollars counted nothing, ever more until no node is overloaded.
+
+    For plans at prices of a dollar at which the high price of an overload does not keep rows from cheap nodes; changes
+    ``kinds``.
+
+    Args:
+        passes: the rows.
+        kinds: (R, m) choices.
+        chunk_price: (m,) s.
+        seed: of the rows that respond.
+    """
+    per_dollar, random, count = passes.rows.per_dollar, np.random.default_rng(seed), 1
+    reached = worth(passes, kinds)
+    passes.with_theta(0.0)
+    try:
+        while not reached.kept and count <= 2 * passes.rows.number:
+            load = work_of(passes.service, loads_of(passes, kinds)[0])[:, 0]
+            there = np.flatnonzero((kinds[:, load >= 1] == HOT).any(axis=1))
+            if not len(there):
+                break
+            which = random.choice(there, min(count, len(there)), replace=False)
+            reached = respond(passes, kinds, None, chunk_price, 1, 0.0, seed, which)
+            count *= 2
+    finally:
+        passes.with_theta(per_dollar)
+    return worth(passes, kinds)

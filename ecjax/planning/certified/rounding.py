@@ -1,19 +1,30 @@
 """From the mixture of the relaxation to whole choices: few rows are really mixed, and their errors are spread."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ecjax.planning.certified import loops
 from ecjax.planning.certified.choice import HOT, NONE
-from ecjax.planning.certified.relax import Passes, Relaxed, fits, loads_of, respond
-from ecjax.planning.certified.waits import best_z, slopes
+from ecjax.planning.certified.relax import Passes, Relaxed, fits, loads_of, respond, worth
+from ecjax.planning.certified.waits import slopes
 
 _LEAST_WEIGHT = 1e-3
 _SWEEPS = 12
 
 
+class Plan(NamedTuple):
+    """Whole choices, and what they come to."""
+
+    kinds: np.ndarray  # (R, m)
+    z: float  # s, the best for them
+    objective: float  # s
+    kept: bool  # whether no node is overloaded or holds more chunks than it can
+
+
 def round_off(
     passes: Passes, relaxed: Relaxed, tol: float, seed: int, shuffled: bool = False
-) -> tuple[np.ndarray, float, float]:
+) -> Plan:
     """Whole choices close to a mixture, improved by best responses.
 
     Args:
@@ -22,9 +33,6 @@ def round_off(
         tol: relative gain of a sweep of best responses that ends them.
         seed: of the order of rows.
         shuffled: decide rows in an order that is only roughly that of their work.
-
-    Returns:
-        choices (R, m), their z and objective, s.
     """
     service, rows = passes.service, passes.rows
     keep = relaxed.mixture.weight > _LEAST_WEIGHT
@@ -59,19 +67,11 @@ def round_off(
         np.ascontiguousarray(relaxed.mixture.slopes.roots),
         result,
     )
-    rounded, (z, objective) = result.copy(), worth(passes, result)
-    better_z, better = respond(passes, result, z, relaxed.mixture.chunk_price, _SWEEPS, tol, seed)
-    if rank(passes, result, better) < rank(passes, rounded, objective):
-        return result, better_z, better
-    return rounded, z, objective
-
-
-def worth(passes: Passes, kinds: np.ndarray) -> tuple[float, float]:
-    """Best z and objective of whole choices, s."""
-    loads, _, dollars = loads_of(passes, kinds)
-    z = best_z(passes.service, loads)
-    value = slopes(passes.service, loads, z).value + dollars
-    return z, value + (0.0 if passes.service.alone else z)
+    rounded = Plan(result.copy(), *worth(passes, result))
+    better = Plan(
+        result, *respond(passes, result, rounded.z, relaxed.mixture.chunk_price, _SWEEPS, tol, seed)
+    )
+    return min(rounded, better, key=rank)
 
 
 def keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
@@ -80,12 +80,12 @@ def keeps_capacity(passes: Passes, kinds: np.ndarray) -> bool:
     return not np.isfinite(rows.capacity).any() or fits(rows, loads_of(passes, kinds)[1])
 
 
-def rank(passes: Passes, kinds: np.ndarray, objective: float) -> tuple[bool, float]:
-    """What puts plans in order, the best first: whether they break a capacity, then their objective, s.
+def rank(plan: Plan) -> tuple[bool, float]:
+    """What puts plans in order, the best first: whether they break a limit of a node, then their objective, s.
 
-    A plan that breaks one may cost less than any that keeps them; one that overloads a node is no better.
+    One that breaks a capacity or overloads a node may seem to cost less than any that keeps them.
     """
-    return not np.isfinite(objective) or not keeps_capacity(passes, kinds), objective
+    return not (plan.kept and np.isfinite(plan.objective)), plan.objective
 
 
 def spare_chunks(passes: Passes, kinds: np.ndarray, z: float, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from ecjax.planning.certified.data import Rows, rates_of
 from ecjax.planning.certified.loops import _dollars, held_at_sites
 from ecjax.planning.certified.relax import Passes
 from ecjax.planning.certified.systematic import cost_and_slopes, node_cost
-from ecjax.planning.certified.waits import best_z, slopes
+from ecjax.planning.certified.waits import best_z, slopes, work_of
 
 _ROUNDS = 6  # with another z each
 _FLOWS = 4  # times nodes, in a round
@@ -29,7 +29,7 @@ _GOLDEN = 0.5 * (np.sqrt(5) - 1)
 
 
 class Split(NamedTuple):
-    """Shares of reads (R, m), chunks (R, m) bool, and their objective at its best z, s."""
+    """Shares of reads (R, m), chunks (R, m) bool, and their objective at its best z, s; infinite with an overload."""
 
     probabilities: np.ndarray
     stored: np.ndarray
@@ -72,7 +72,9 @@ def split(passes: Passes, start: Split, z: float, target: float, worthwhile: flo
         reached = objective()
         if not before - reached > least:
             break
-    return Split(share, stored, reached)
+    # the price of an overload is finite while reads flow
+    overload = work_of(service, loads[:, None])[:, 0].max() >= 1
+    return Split(share, stored, np.inf if overload else reached)
 
 
 def _paid(rows: Rows, share: np.ndarray, stored: np.ndarray) -> float:

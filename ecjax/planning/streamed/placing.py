@@ -241,27 +241,37 @@ class Placing:
         return masks
 
     def place_again(self, target: float) -> None:
-        """Place the busiest files once more, where that is needed; their masks change, and ``totals``.
+        """Place the busiest files once more, where that is needed; their masks change, and ``totals``, if it helps.
 
         Args:
             target: s; an objective that is good enough.
         """
-        if self._objective() <= target:
+        before = self._objective()
+        if before <= target:
             return
         relaxed, first = self._relaxed, self._counts.first
         files = self._busy_files()
         sums = self.totals.loads, self.totals.chunks
         kinds = busiest.place_again(files, relaxed.service, relaxed.rows, first, sums, target)
-        for other, sign in ((files, -1), (files._replace(kinds=kinds), 1)):
-            loads, chunks = busiest.sums_of(other)
-            self.totals.loads[:] += sign * loads
-            self.totals.chunks[: len(chunks)] += sign * chunks
+        again = files._replace(kinds=kinds)
+        self._exchange(files, again)
+        # near saturation they trade at prices of an overload that are finite
+        if not self._objective() < before:
+            self._exchange(again, files)
+            return
         done = 0
         for which, _, masks in self._busy:
             here = kinds[done : done + len(which)]
             done += len(which)
             masks.read[which] = np.packbits(here == HOT, axis=1, bitorder="little")
             masks.stored[which] = np.packbits(here != NONE, axis=1, bitorder="little")
+
+    def _exchange(self, files: busiest.Files, others: busiest.Files) -> None:
+        """Take others for some files in ``totals``."""
+        for each, sign in ((files, -1), (others, 1)):
+            loads, chunks = busiest.sums_of(each)
+            self.totals.loads[:] += sign * loads
+            self.totals.chunks[: len(chunks)] += sign * chunks
 
     def _busy_files(self) -> busiest.Files:
         m = len(self._relaxed.order)

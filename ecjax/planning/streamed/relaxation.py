@@ -11,7 +11,7 @@ from ecjax.planning.certified.certify import Settings
 from ecjax.planning.certified.collapse import LEAST_BINS, Collapsed, Steps, collapse_steps, ends_of_all
 from ecjax.planning.certified.data import Rows, Service, flatten
 from ecjax.planning.certified.one_size_plan import prove
-from ecjax.planning.certified.relax import Passes
+from ecjax.planning.certified.relax import Passes, most_dollars, with_penalty
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.problem import Problem, prepare, scaled
 from ecjax.planning.streamed.tally import Counts
@@ -143,6 +143,7 @@ def relaxed(counts: Counts, problem: Problem, lane: Lane, settings: Settings, th
     example = level.collapsed.example
     first = counts.first
     rows = passes.rows
+    all_files = rows._replace(length=counts.size * rows.length, hot=counts.size * rows.hot)
     cold = rows.chunks[first, None] * rows.chunk_price + rows.bytes[first, None] * rows.byte_price
     return Relaxed(
         bin_of_step=level.collapsed.of_row,
@@ -151,7 +152,7 @@ def relaxed(counts: Counts, problem: Problem, lane: Lane, settings: Settings, th
         sums=sums,
         order=order,
         cold_order=np.argsort(cold, axis=1, kind="stable"),
-        service=service,
+        service=with_penalty(service, rows.per_dollar * most_dollars(all_files)),
         rows=rows,
         lower_bound=bound,
         turns=turns,

@@ -122,6 +122,9 @@ def codes_of(piece: Piece) -> tuple[np.ndarray, list[Code]]:
     """The codes of a piece, and the number of each file's among them, (r,)."""
     columns = piece.k, piece.read, piece.length
     base = 1 + max(int(column.max()) for column in columns)
+    if base**3 > np.iinfo(np.int64).max:
+        rows, which = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        return which.reshape(-1), [Code(*map(int, row)) for row in rows.T]
     key = (piece.k * base + piece.read) * base + piece.length
     if base**3 <= _MOST_KEYS:
         present = np.flatnonzero(np.bincount(key))

@@ -166,10 +166,10 @@ def _columns(case: StreamedCase, figures: Figures, lower_bound: float) -> dict[s
 
 def _mask_tables(run_id: str, case: StreamedCase, masks: list[Masks]) -> Iterator[pa.Table]:
     """Rows of ``placement_masks``, piece by piece; the ids are read again."""
-    ids, done = ahead(open_batches(case.source, ["file_id"]).batches), 0
+    ids, done = open_batches(case.source, ["file_id"]).batches, 0
     codes = case.counts.codes
     k, n = np.array([code.k for code in codes]), np.array([code.length for code in codes])
-    for batch, mask in zip(ids, masks, strict=True):
+    for batch, mask in _with_masks(ahead(ids), masks, case.source):
         table = pa.Table.from_batches([batch])
         place = Place(table, "files", case.source, done)
         done += len(table)
@@ -183,6 +183,35 @@ def _mask_tables(run_id: str, case: StreamedCase, masks: list[Masks]) -> Iterato
             "stored_nodes": _binary(mask.stored),
         }
         yield pa.table(columns)
+
+
+def _with_masks(
+    batches: Iterable[pa.RecordBatch], masks: Iterable[Masks], source: str
+) -> Iterator[tuple[pa.RecordBatch, Masks]]:
+    """Batches of ids with the masks of their files: a column by itself may come in other batches than several.
+
+    Raises:
+        UserError: there are not as many ids as masks.
+    """
+    left = iter(masks)
+    current, at = next(left, None), 0
+    for batch in batches:
+        parts, missing = [], batch.num_rows
+        while missing and current is not None:
+            part = Masks(*(column[at : at + missing] for column in current))
+            parts.append(part)
+            at, missing = at + len(part.code), missing - len(part.code)
+            if at == len(current.code):
+                current, at = next(left, None), 0
+        if missing:
+            current = None
+            break
+        if parts:
+            yield batch, parts[0] if len(parts) == 1 else Masks(*map(np.concatenate, zip(*parts, strict=True)))
+    else:
+        if current is None:
+            return
+    raise UserError(f"{source}: found another number of files than a minute ago; allowed: a table that stays")
 
 
 def _binary(masks: np.ndarray) -> pa.Array:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planning.certified.untuned import limited, passes_of, untuned
+from planning.certified.untuned import dear_and_cheap, limited, passes_of, untuned
 
 from ecjax.planning.certified.certify import Settings, certify
 from ecjax.planning.certified.choice import COLD, HOT, NONE
@@ -78,3 +78,13 @@ def test_no_dollars_are_worth_an_overload(theta):
     plan = certify(passes_of(problem, theta), Settings())
     worth = EVALUATE(problem, plan.probabilities, plan.stored, theta)
     assert worth.objective <= plan.lower_bound * 1.02
+
+
+@pytest.mark.parametrize("theta", [3e5, 3e6])
+def test_a_plan_that_overloads_no_node_comes_before_those_that_do(theta):
+    """However little these seem to cost, as the price of an overload is finite while plans are made."""
+    problem = dear_and_cheap(20_000).problem()
+    plan = certify(passes_of(problem, theta), Settings(gap=1e-6))
+    worth = EVALUATE(problem, plan.probabilities, plan.stored, theta)
+    assert np.asarray(worth.load).max() < 1
+    assert plan.lower_bound <= worth.objective <= plan.lower_bound * 1.01

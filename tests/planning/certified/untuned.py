@@ -69,6 +69,28 @@ def untuned(seed: int, files: int, load: float, nodes: int = 12) -> problems.Cas
     return at_largest_load(case, load)
 
 
+def dear_and_cheap(files: int) -> problems.Case:
+    """Files of one chunk each on two alike nodes, of which one has place for nothing: both have work for 3/4.
+
+    With theta = 3e6 s and 20,000 files a file that leaves the other saves 150 s: the best plans keep the node of no
+    cost at a load of about 1 - 6e-5, at which reads wait for minutes.
+    """
+    nodes = pd.DataFrame(
+        {
+            "node_id": [0, 1],
+            "service_mean_s": 0.01,
+            "service_second_s2": 2e-4,
+            "service_third_s3": 6e-6,
+            "reference_bytes": BYTES,
+            "cost_per_chunk_dollars": [0.0, 1.0],
+        }
+    )
+    table = pd.DataFrame(
+        {"file_id": np.arange(files), "bytes": BYTES, "k": 1, "rate_per_s": 150 / files, "min_extra_chunks": 0}
+    )
+    return problems.Case(nodes, table)
+
+
 def limited(problem, **limits):
     """The problem with some of its constraints and charges set from NumPy arrays."""
     arrays = {name: value if name == "per_site" else jnp.asarray(value) for name, value in limits.items()}

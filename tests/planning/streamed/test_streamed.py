@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import problems
 import pytest
-from planning.certified.untuned import passes_of, untuned
+from planning.certified.untuned import dear_and_cheap, passes_of, untuned
 
 from ecjax.planning.certified.certify import Settings
 from ecjax.planning.certified.data import flatten
@@ -16,7 +16,7 @@ from ecjax.planning.problem import EVALUATE
 from ecjax.planning.streamed import busiest, placing
 from ecjax.planning.streamed.placing import Placing
 from ecjax.planning.streamed.relaxation import Lane, Sites, problem_of, relaxed
-from ecjax.planning.streamed.tally import Piece, Tally, steps_of
+from ecjax.planning.streamed.tally import Code, Piece, Tally, codes_of, steps_of
 
 FILES, THETA = 30_000, 0.5
 PIECE = 7_001
@@ -208,3 +208,20 @@ def test_chunks_of_every_code_are_paid_at_their_own_prices():
     after = busiest.place_again(files, service, rows, counts.first, busiest.sums_of(files), target)
     np.testing.assert_array_equal((after > 0).sum(axis=1), read)
     assert dollars(after) <= target
+
+
+def test_the_busiest_files_are_placed_again_where_it_helps():
+    """Dollars that are worth an overload, at the finite price that it has meanwhile, do not overload a node."""
+    _, answer, before, _, _ = streamed(dear_and_cheap(20_000).problem(), lane=Lane(3e6, 1.0, 1.0))
+    _, _, figures, read, _ = streamed(
+        dear_and_cheap(20_000).problem(), lane=Lane(3e6, 1.0, 1.0), again=True
+    )
+    assert figures.load.max() < 1 and before.load.max() < 1
+    assert answer.lower_bound <= figures.objective <= before.objective
+    np.testing.assert_allclose(figures.load, 150 / 20_000 * 0.01 * read.sum(axis=0), rtol=1e-9)
+
+
+def test_codes_of_millions_of_chunks_are_told_apart():
+    k = np.array([3_000_000, 1, 3_000_000, 2])
+    which, codes = codes_of(Piece(k, k, k + 1, np.ones(4)))
+    assert [codes[number] for number in which] == [Code(each, each, each + 1) for each in k.tolist()]

@@ -108,6 +108,21 @@ def test_rows_of_other_types_and_overrides(tmp_path):
     assert sorted(runs["d"]) == [4, 5]
 
 
+def test_ids_come_in_other_pieces_than_numbers(tmp_path):
+    """A column of categories begins anew in every row group."""
+    case = untuned(14, 2_000, 0.4)
+    names = np.array([f"f{i:04d}" for i in range(2_000)])
+    files = case.files.assign(file_id=pd.Categorical(names))
+    (tmp_path / "in").mkdir()
+    files.to_parquet(tmp_path / "in" / "files.parquet", index=False, row_group_size=1_100)
+    options = {"method": ["certified"], "stream": True, "files": str(tmp_path / "in" / "files.parquet")}
+    assert problems.study(tmp_path / "out", case, **options)[0] == 0
+    masks = read_results(tmp_path / "out", "placement_masks")
+    np.testing.assert_array_equal(masks["file_id"], names)
+    stored = masks_of(masks["stored_nodes"], 12)
+    np.testing.assert_array_equal(stored.sum(axis=1), case.k + case.file("min_extra_chunks"))
+
+
 @pytest.mark.parametrize(
     ("change", "options", "says"),
     [
@@ -117,6 +132,7 @@ def test_rows_of_other_types_and_overrides(tmp_path):
         ({"small_rate_per_s": 0.1, "small_bytes": 1e4}, {}, "has a column small_rate_per_s"),
         ({"rate_per_s": 0.0}, {}, "no file is read"),
         ({"k": 20, "bytes": 20e6}, {}, "needs 20 nodes; nodes has 12"),
+        ({"k": 3_000_000, "bytes": 3e12}, {}, "k=3000000 needs 3000000 nodes; nodes has 12"),
         ({"k": 0}, {}, "column k, row 0: found 0; allowed: integers >= 1"),
         ({}, {"rate_scale": [50.0]}, "load rho"),
         ({}, {"method": ["published"]}, "found ['published'] with stream=true"),
