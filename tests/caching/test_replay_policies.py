@@ -247,7 +247,12 @@ def test_a_device_plans_edges_as_well_as_processors(name):
     how = policy(name, 7, period_s=250.0)
     alone = replay(reads, stored, away, how, weight)
     beside = replay(
-        reads, stored, away, how, weight, edges_planner=lambda tau, room: exact_batched(tau, [room] * len(tau))
+        reads,
+        stored,
+        away,
+        how,
+        weight,
+        edges_planner=lambda tau, room: exact_batched(tau, [room] * len(tau)),
     )
     np.testing.assert_array_equal(beside.contents, alone.contents)
     np.testing.assert_array_equal(beside.latency_s, alone.latency_s)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ecjax.planning.certified import loops
-from ecjax.planning.certified.choice import HOT
+from ecjax.planning.certified.choice import HOT, NONE
 from ecjax.planning.certified.collapse import Collapsed, Gathered, Steps, ends_of
 from ecjax.planning.certified.data import Rows, Service, rates_of, sites_of
 from ecjax.planning.certified.least_cost import least_costs
@@ -97,8 +97,13 @@ class Passes:
     def with_theta(self, per_dollar: float) -> None:
         """Let a dollar of total cost be worth so many seconds, and no dollars worth an overload."""
         self.rows = self.rows._replace(per_dollar=per_dollar)
-        self._most = per_dollar * most_dollars(self.rows)
-        self.service = with_penalty(self.service._replace(penalty=self._penalty), self._most)
+        self._most = per_dollar * self.most_dollars()
+        penalty = max(self._penalty, _OVERLOAD * self._most)
+        self.service = self.service._replace(penalty=penalty)
+
+    def most_dollars(self) -> float:
+        """Dollars of any plan, at most."""
+        return most_dollars(self.rows)
 
     def full_price(self, objective: float) -> float:
         """Price of a chunk beyond a node's capacity, s: no node with room is so dear or so slow.
@@ -298,11 +303,6 @@ def _joined(point, loads: np.ndarray) -> np.ndarray:
     return point.read if loads.shape[1] == point.read.shape[1] else np.hstack([point.read, point.write])
 
 
-def with_penalty(service: Service, most: float) -> Service:
-    """Nodes whose overload costs no less than a part of what the dollars of any plan are worth, ``most`` s."""
-    return service._replace(penalty=max(service.penalty, _OVERLOAD * most))
-
-
 def most_dollars(rows: Rows) -> float:
     """Dollars of all rows, each chunk at the dearest node."""
     each = rows.chunks * rows.chunk_price.max() + rows.bytes * rows.byte_price.max()
@@ -380,7 +380,7 @@ def respond(
 
 
 def relieve(passes: Passes, kinds: np.ndarray, chunk_price: np.ndarray, seed: int) -> Worth:
-    """Rows that read at overloaded nodes respond as if dollars counted nothing, ever more until no node is overloaded.
+    """Rows that load overloaded nodes respond as if dollars counted nothing, ever more until no node is overloaded.
 
     For plans at prices of a dollar at which the high price of an overload does not keep rows from cheap nodes; changes
     ``kinds``.
@@ -392,12 +392,13 @@ def relieve(passes: Passes, kinds: np.ndarray, chunk_price: np.ndarray, seed: in
         seed: of the rows that respond.
     """
     per_dollar, random, count = passes.rows.per_dollar, np.random.default_rng(seed), 1
-    reached = worth(passes, kinds)
+    reached, written = worth(passes, kinds), passes.rows.write.any()
     passes.with_theta(0.0)
     try:
         while not reached.kept and count <= 2 * passes.rows.number:
             load = work_of(passes.service, loads_of(passes, kinds)[0])[:, 0]
-            there = np.flatnonzero((kinds[:, load >= 1] == HOT).any(axis=1))
+            full = kinds[:, load >= 1]
+            there = np.flatnonzero((full != NONE if written else full == HOT).any(axis=1))
             if not len(there):
                 break
             which = random.choice(there, min(count, len(there)), replace=False)

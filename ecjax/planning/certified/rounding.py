@@ -22,9 +22,7 @@ class Plan(NamedTuple):
     kept: bool  # whether no node is overloaded or holds more chunks than it can
 
 
-def round_off(
-    passes: Passes, relaxed: Relaxed, tol: float, seed: int, shuffled: bool = False
-) -> Plan:
+def round_off(passes: Passes, relaxed: Relaxed, tol: float, seed: int, shuffled: bool = False) -> Plan:
     """Whole choices close to a mixture, improved by best responses.
 
     Args:

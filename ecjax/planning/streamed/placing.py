@@ -23,6 +23,9 @@ _MOST_PARTS = (
     32  # of a piece, however many threads there are: sums of other parts would differ in their last digits
 )
 _MOST_TABLE_BYTES = 1 << 28
+_DEARER = (
+    1e4  # times the price of an overload, where a plan has one: about what the dollars of any plan are worth
+)
 _SETS = 1 << 12  # sets of nodes whose latency is computed at a time
 _BOUND = program(latency_bound)
 _SHARED = program(shared_z)
@@ -250,9 +253,12 @@ class Placing:
         if before <= target:
             return
         relaxed, first = self._relaxed, self._counts.first
-        files = self._busy_files()
+        service, files = relaxed.service, self._busy_files()
+        if not np.isfinite(before):
+            # the price of an overload was less than what it saves
+            service = service._replace(penalty=_DEARER * service.penalty)
         sums = self.totals.loads, self.totals.chunks
-        kinds = busiest.place_again(files, relaxed.service, relaxed.rows, first, sums, target)
+        kinds = busiest.place_again(files, service, relaxed.rows, first, sums, target)
         again = files._replace(kinds=kinds)
         self._exchange(files, again)
         # near saturation they trade at prices of an overload that are finite

@@ -11,7 +11,7 @@ from ecjax.planning.certified.certify import Settings
 from ecjax.planning.certified.collapse import LEAST_BINS, Collapsed, Steps, collapse_steps, ends_of_all
 from ecjax.planning.certified.data import Rows, Service, flatten
 from ecjax.planning.certified.one_size_plan import prove
-from ecjax.planning.certified.relax import Passes, most_dollars, with_penalty
+from ecjax.planning.certified.relax import Passes, most_dollars
 from ecjax.planning.certified.smooth import Bins
 from ecjax.planning.problem import Problem, prepare, scaled
 from ecjax.planning.streamed.tally import Counts
@@ -83,6 +83,10 @@ class _StepPasses(Passes):
     def steps(self) -> Steps:
         return self._of_rows
 
+    def most_dollars(self) -> float:
+        rows, size = self.rows, self._of_rows.size
+        return most_dollars(rows._replace(length=size * rows.length, hot=size * rows.hot))
+
     def ends(self) -> tuple[Rows, np.ndarray, np.ndarray]:
         return ends_of_all(self.rows, self.steps)
 
@@ -143,7 +147,6 @@ def relaxed(counts: Counts, problem: Problem, lane: Lane, settings: Settings, th
     example = level.collapsed.example
     first = counts.first
     rows = passes.rows
-    all_files = rows._replace(length=counts.size * rows.length, hot=counts.size * rows.hot)
     cold = rows.chunks[first, None] * rows.chunk_price + rows.bytes[first, None] * rows.byte_price
     return Relaxed(
         bin_of_step=level.collapsed.of_row,
@@ -152,7 +155,7 @@ def relaxed(counts: Counts, problem: Problem, lane: Lane, settings: Settings, th
         sums=sums,
         order=order,
         cold_order=np.argsort(cold, axis=1, kind="stable"),
-        service=with_penalty(service, rows.per_dollar * most_dollars(all_files)),
+        service=passes.service,
         rows=rows,
         lower_bound=bound,
         turns=turns,

@@ -187,9 +187,7 @@ def _outcome(
     if between_s is None:
         shares = case.source.popularity
         popularity = None if shares is None else np.tile(shares, (edges, 1))
-        outcome = replay(
-            workload.reads, workload.stored, case.network, policy, popularity, advance, planner
-        )
+        outcome = replay(workload.reads, workload.stored, case.network, policy, popularity, advance, planner)
         return outcome, None
     with named_neighbours():  # estimates may move until more edges help each other than by the means
         cooperation = replay_cooperative(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ecjax import programs
 from ecjax.cores import available_cores
 from ecjax.engine import Worker
+from ecjax.errors import UserError
 from ecjax.options import identifying
 from ecjax.planning.certified import Settings
 from ecjax.planning.streamed.placing import Figures, Masks, Placing
@@ -51,12 +52,13 @@ def streamed_work(options: OptimizeOptions) -> Work:
     refuse_overload(loads)
     warn_of_overload(loads)
     batches = [Batch(case, {item.run.run_id: item}) for case in cases for item in _items(options, case)]
-    first = next(iter(open_batches(str(options.files), ["file_id"]).batches))
+    first = pa.Table.from_batches([next(iter(open_batches(str(options.files), ["file_id"]).batches))])
+    ids = canonical_ids(first["file_id"], "file_id", Place(first, "files", str(options.files), 0))
     return Work(
         run_ids=[run_id for batch in batches for run_id in batch.items],
         batches=unfinished(batches),
         solve=partial(_solve, options),
-        id_types=id_types(cases[0].nodes, pa.Table.from_batches([first])),
+        id_types=id_types(cases[0].nodes, pa.table({"file_id": ids})),
         verb="planning",
         inputs=lambda case: (case.input_id, {"nodes": case.nodes}),
         at_once=1,
@@ -207,7 +209,10 @@ def _with_masks(
             current = None
             break
         if parts:
-            yield batch, parts[0] if len(parts) == 1 else Masks(*map(np.concatenate, zip(*parts, strict=True)))
+            yield (
+                batch,
+                parts[0] if len(parts) == 1 else Masks(*map(np.concatenate, zip(*parts, strict=True))),
+            )
     else:
         if current is None:
             return

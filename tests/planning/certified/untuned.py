@@ -86,7 +86,13 @@ def dear_and_cheap(files: int) -> problems.Case:
         }
     )
     table = pd.DataFrame(
-        {"file_id": np.arange(files), "bytes": BYTES, "k": 1, "rate_per_s": 150 / files, "min_extra_chunks": 0}
+        {
+            "file_id": np.arange(files),
+            "bytes": BYTES,
+            "k": 1,
+            "rate_per_s": 150 / files,
+            "min_extra_chunks": 0,
+        }
     )
     return problems.Case(nodes, table)
 

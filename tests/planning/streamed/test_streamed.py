@@ -210,14 +210,14 @@ def test_chunks_of_every_code_are_paid_at_their_own_prices():
     assert dollars(after) <= target
 
 
-def test_the_busiest_files_are_placed_again_where_it_helps():
-    """Dollars that are worth an overload, at the finite price that it has meanwhile, do not overload a node."""
-    _, answer, before, _, _ = streamed(dear_and_cheap(20_000).problem(), lane=Lane(3e6, 1.0, 1.0))
-    _, _, figures, read, _ = streamed(
-        dear_and_cheap(20_000).problem(), lane=Lane(3e6, 1.0, 1.0), again=True
+@pytest.mark.parametrize("theta", [3e5, 3e6])
+def test_no_dollars_are_worth_an_overload(theta):
+    """Though its price is finite while plans are made, and less than what those of theta = 3e6 save."""
+    _, answer, figures, read, _ = streamed(
+        dear_and_cheap(20_000).problem(), lane=Lane(theta, 1.0, 1.0), again=True
     )
-    assert figures.load.max() < 1 and before.load.max() < 1
-    assert answer.lower_bound <= figures.objective <= before.objective
+    assert figures.load.max() < 1
+    assert answer.lower_bound <= figures.objective <= 1.003 * answer.lower_bound
     np.testing.assert_allclose(figures.load, 150 / 20_000 * 0.01 * read.sum(axis=0), rtol=1e-9)
 
 

@@ -66,6 +66,8 @@ def test_what_does_not_fit_is_said(monkeypatch):
     monkeypatch.setattr(device_plans, "usable_bytes", lambda: 1e6)
     assert edges_planner("host", policy(capacity=10**6), 3, 10**4, 6) is None
     assert edges_planner("jax", policy("lru", 10**6), 3, 10**4, 6) is None
-    allowed = "device=jax: found optimal_static of 10,000 items with room for 60,000 chunks, 1 GB an edge; allowed"
+    allowed = (
+        "device=jax: found optimal_static of 10,000 items with room for 60,000 chunks, 1 GB an edge; allowed"
+    )
     with pytest.raises(UserError, match=allowed):
         edges_planner("jax", policy(capacity=10**6), 3, 10**4, 6)

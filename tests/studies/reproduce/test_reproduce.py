@@ -1,6 +1,7 @@
 """Claims of papers: what they consist of, how they are judged, and what the command writes."""
 
 import inspect
+import json
 import pickle
 from concurrent.futures import Executor, Future
 from dataclasses import replace

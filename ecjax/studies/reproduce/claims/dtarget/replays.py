@@ -197,8 +197,8 @@ def _widths(evidence: Evidence) -> Finding:
         rises(mean.to_numpy()) and more > half,
         float(mean.iloc[-1]),
         f"by width {', '.join(widths)}: {texts(mean)} (printed 2.2, 2.4, 2.8, 3.0); from class to class "
-        f"{', '.join(f'{step:+.3f} +- {known:.3f}' for step, known in steps)}, from the first to the last {more:.3f} +- "
-        f"{half:.3f} over {len(factor)} seeds; {_NO_TRACE}",
+        f"{', '.join(f'{step:+.3f} +- {known:.3f}' for step, known in steps)}, from the first to the last {more:.3f} "
+        f"+- {half:.3f} over {len(factor)} seeds; {_NO_TRACE}",
         float(mean.min()),
         float(mean.max()),
     )

@@ -215,8 +215,8 @@ def _speed(evidence: Evidence) -> Finding:
     every = [*by_k, *rest]
     seldom = [k for k, ratio in zip(_SWEEP_K, by_k, strict=True) if ratio <= _ASKED]
     few_partitions = (
-        f". Of the {_ASKED} times that the rule asks K = {texts(seldom)} falls short (5.4 are printed for K = 9): where "
-        "few partitions exist there is little to skip"
+        f". Of the {_ASKED} times that the rule asks K = {texts(seldom)} falls short (5.4 are printed for K = 9): "
+        "where few partitions exist there is little to skip"
     )
     return in_shape(
         min(every) > _ASKED and rises(by_k) and max(few) < 2 * few[0],
@@ -331,8 +331,8 @@ DECISIONS = (
     Claim(
         "samplex-tab6-speed",
         "Abstract, Table VI",
-        "SampleX is up to 95 times faster than near-optimal over K, at least 23 over C, about 40 over replicas and over "
-        "30 over M.",
+        "SampleX is up to 95 times faster than near-optimal over K, at least 23 over C, about 40 over replicas and "
+        "over 30 over M.",
         _speed,
         paper_value="5.4 to 95 over K, at least 23 over C",
         quantity="time of all partitions over that of SampleX(5), largest",

@@ -53,9 +53,7 @@ def _lossy(evidence: Evidence, study: str, by: str, most: float) -> tuple[bool, 
     loss = 100 * (ours["mean_s"] / other["mean_s"] - 1).to_numpy()
     said = f"loss of SampleX(5) against near-optimal {texts(loss, '.2f')} %, on the same reads"
     if loss.min() < 0:
-        said += (
-            f"; down to -{_LEVEL:g} % counts as level, as the best exchange after each read is not the best in the end"
-        )
+        said += f"; -{_LEVEL:g} % counts as level, as the best exchange after each read is not the best in the end"
     return bool(loss.min() >= -_LEVEL and loss.max() <= most), said
 
 
