@@ -284,6 +284,8 @@ def test_every_replay_experiment_runs_small(capsys, tmp_path, name):
         "planning.max_iterations=20",
     ]
     small += [] if name == "replay_fig7" else ["planning.cluster.files=12"]
+    # each rate has a plan of groups
+    small += ["planning.rate_scale=[0.8,1.0]"] if name == "replay_fig12" else []
     code, out, err = run(capsys, "replay", f"experiment={name}", *small)
     assert code == 0, err
     assert list((tmp_path / "figures").glob("*.png")), out
@@ -300,7 +302,7 @@ def test_every_experiment_runs_small(capsys, tmp_path, name):
         f"out={tmp_path / 'out'}",
     ]
     # plans of groups at twelve points take a minute
-    small += ["rate_scale=[0.8,1.0]"] if name == "jlcm_fig12" else []
+    small += ["rate_scale=[0.8,1.0]", "gap=0.01"] if name == "jlcm_fig12" else []
     code, out, err = run(capsys, "optimize", f"experiment={name}", *small)
     assert code == 0, err
     drawn = list((tmp_path / "out" / "figures").glob("*.png"))

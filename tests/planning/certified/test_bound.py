@@ -197,7 +197,7 @@ def test_from_a_poor_mixture_the_bound_of_mixed_sizes_holds():
     _, problem, theta = tiny(1, "mixed", 2, 4)
     passes = passes_of(problem, theta)
     kinds = np.zeros((2, 4), np.int8)
-    z, _ = respond(passes, kinds, None, np.zeros(4), 6, 1e-3, 0)
+    z = respond(passes, kinds, None, np.zeros(4), 6, 1e-3, 0).z
     group = groups_of(passes.service, passes.rows)
     poor = relax(passes, group, kinds, 6 * z, 1e-3, 50, fixed_z=True)
     ended, on = (lower_bound(passes, poor, 1e-3, 50, last=last) for last in (False, True))

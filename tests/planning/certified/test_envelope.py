@@ -49,7 +49,7 @@ def relaxed_of(problem, theta: float):
     service, rows = flatten(problem)
     passes = Passes(service, rows._replace(per_dollar=theta / rows.number), 1)
     kinds = np.zeros((rows.number, len(service.mean)), np.int8)
-    z, _ = respond(passes, kinds, None, np.zeros(len(service.mean)), 6, 1e-3, 0)
+    z = respond(passes, kinds, None, np.zeros(len(service.mean)), 6, 1e-3, 0).z
     return (
         passes,
         relax(passes, groups_of(service, rows), kinds, z, 1e-4, 60),

@@ -101,7 +101,7 @@ def test_threads_do_not_change_bounds():
     for threads in (1, 3):
         with closing(Passes(service, rows._replace(per_dollar=theta / 60), threads)) as passes:
             kinds = np.zeros((60, 5), np.int8)
-            z, _ = respond(passes, kinds, None, np.zeros(5), 6, 1e-3, 0)
+            z = respond(passes, kinds, None, np.zeros(5), 6, 1e-3, 0).z
             relaxed = relax(passes, groups_of(service, rows), kinds, z, 1e-3, 20)
             bounds.append(lower_bound(passes, relaxed, 1e-2, 20).value)
     assert bounds[0] == bounds[1]

@@ -8,8 +8,8 @@ import problems
 import pytest
 from planning.certified.untuned import limited, passes_of, untuned
 
-from ecjax.planning.certified.relax import groups_of, relax, respond
-from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks, worth
+from ecjax.planning.certified.relax import groups_of, relax, respond, worth
+from ecjax.planning.certified.rounding import keeps_capacity, round_off, spare_chunks
 
 THETA = 0.02
 
@@ -17,7 +17,7 @@ THETA = 0.02
 def relaxed(problem, theta=THETA, tol=1e-6):
     passes = passes_of(problem, theta)
     kinds = np.zeros((problem.rows, problem.nodes.count), np.int8)
-    z, _ = respond(passes, kinds, None, np.zeros(problem.nodes.count), 6, 1e-3, 0)
+    z = respond(passes, kinds, None, np.zeros(problem.nodes.count), 6, 1e-3, 0).z
     return passes, relax(passes, groups_of(passes.service, passes.rows), kinds, z, tol, 100)
 
 
@@ -39,7 +39,7 @@ def constrained(seed, files=200, load=0.6):
 def test_choices_keep_the_constraints_and_lose_little(seed):
     case, problem = constrained(seed)
     passes, mixture = relaxed(problem)
-    kinds, z, objective = round_off(passes, mixture, 1e-7, 0)
+    kinds, z, objective, _ = round_off(passes, mixture, 1e-7, 0)
     assert np.all((kinds == 2).sum(axis=1) == case.k)
     assert np.all((kinds == 1).sum(axis=1) == case.file("min_extra_chunks"))
     assert not np.any((kinds > 0) & ~np.asarray(problem.allowed))
@@ -73,9 +73,9 @@ def test_worth_of_files_of_many_sizes_and_writes():
     )
     case = replace(case, files=files).scaled(rate=0.3)
     passes, mixture = relaxed(case.problem(), tol=1e-4)
-    kinds, z, objective = round_off(passes, mixture, 1e-6, 0)
+    kinds, z, objective, _ = round_off(passes, mixture, 1e-6, 0)
     expected = problems.outcome(case, (kinds == 2).astype(float), (kinds > 0).astype(float))
-    assert (z, objective) == worth(passes, kinds)
+    assert (z, objective) == worth(passes, kinds)[:2]
     assert objective == pytest.approx(expected.objective(THETA), rel=1e-8)
 
 
@@ -92,7 +92,7 @@ def test_capacity_is_looked_at():
 def test_spare_chunks_keep_the_limits():
     case, problem = constrained(1)
     passes, mixture = relaxed(problem)
-    kinds, z, _ = round_off(passes, mixture, 1e-7, 0)
+    kinds, z, _, _ = round_off(passes, mixture, 1e-7, 0)
     rows, nodes = spare_chunks(passes, kinds, z, 24)
     assert 0 < len(rows) <= 24 and len(set(rows)) == len(rows)
     assert np.all(kinds[rows, nodes] == 0)
