@@ -1,7 +1,7 @@
 """Bars and lines of schedulers, adaptive coding, caches, Ceph clusters and benchmarks: a row of a table per chart."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,10 @@ class Bars:
 
 @dataclass(frozen=True)
 class Lines:
-    """A line for each combination of ``by``."""
+    """A line for each combination of ``by``.
+
+    Columns of ``same`` do not tell lines apart.
+    """
 
     title: str
     dataset: str
@@ -40,6 +43,7 @@ class Lines:
     by: tuple[str, ...]
     axes: tuple[str, str]
     log: bool = False
+    same: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,21 @@ _POINT = {
         "failed",
         "half_life_s",
         "rate_scale",
+        "rate_per_s",
+        *("parity", "buckets", "edge_s", "decode_s", "jitter", "memory", "warm_up"),
+        *("period_s", "replan_reads", "neighbours", "rounds"),
         "input_id",
     ),
 }
-# of adapt, in ``params`` only
-_SETTINGS = {"threads": pa.int64(), "memory": pa.float64(), "requests": pa.int64()}
+# in ``params`` only
+_SETTINGS = {
+    "adapt": {"threads": pa.int64(), "memory": pa.float64(), "requests": pa.int64()},
+    "cache": {
+        **dict.fromkeys(("parity", "buckets", "replan_reads", "rounds"), pa.int64()),
+        **dict.fromkeys(("edge_s", "decode_s", "jitter", "memory", "warm_up", "period_s"), pa.float64()),
+        "neighbours": pa.string(),
+    },
+}
 _EVERY_RUN = ("runs", "bench", "coflow_widths", "coflows")
 _LEVELS = np.linspace(0, 1, 201)
 _LATENCIES = (("mean_s", "mean"), ("p50_s", "median"), ("p99_s", "99th percentile"))
@@ -132,6 +146,7 @@ _SECTIONS: dict[str, tuple[str, tuple[Bars | Lines | Shares, ...]]] = {
                 "mean_s",
                 ("strategy",),
                 ("rate (1/s)", "mean latency (s)"),
+                same=("rate_scale",),
             ),
             Bars(
                 "Codes that were used",
@@ -277,13 +292,15 @@ def section(results: Results) -> Section | None:
         table = results.table(item.dataset) if item.dataset in _EVERY_RUN else results.of_run(item.dataset)
         if table is None:
             continue
-        if results.job == "adapt" and item.dataset == "runs":
-            table = _with_settings(table)
+        if results.job in _SETTINGS and item.dataset == "runs":
+            table = _with_settings(table, _SETTINGS[results.job])
         point = _POINT.get(results.job, ()) if item.dataset in _EVERY_RUN else ()
         if isinstance(item, Lines):
-            by = _telling(table, item.by, [name for name in point if name != item.x])
+            by = _telling(table, item.by, [name for name in point if name not in (item.x, *item.same)])
             if by:
                 table, by = labelled(table, by, "label"), ("label",)
+            if item.dataset in _EVERY_RUN:
+                table = _over_seeds(table, by, item)
             charts.append(lines(item.title, table, item.x, item.y, by, item.axes, item.log))
         elif isinstance(item, Shares):
             table = _with_point(table, results.runs, point)
@@ -300,13 +317,15 @@ def section(results: Results) -> Section | None:
     return Section(title, charts=drawn) if drawn else None
 
 
-def _with_settings(runs: pa.Table) -> pa.Table:
-    """Runs of adapt with what only ``params`` tells as columns, n and k of static codes only: others choose theirs."""
+def _with_settings(runs: pa.Table, kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    """Runs with what only ``params`` tells as columns, n and k of static codes only: other strategies choose theirs."""
     parameters = [json.loads(text) for text in runs.column("params").to_pylist()]
     columns = {name: runs.column(name) for name in runs.column_names}
-    columns |= {
-        name: pa.array([each.get(name) for each in parameters], kind) for name, kind in _SETTINGS.items()
-    }
+    for name, kind in kinds.items():
+        values = [each.get(name) for each in parameters]
+        if pa.types.is_string(kind):
+            values = [None if value is None else json.dumps(value) for value in values]
+        columns[name] = pa.array(values, kind)
     for name in ("n", "k"):
         if {name, "strategy"} <= columns.keys():
             pairs = zip(columns["strategy"].to_pylist(), columns[name].to_pylist(), strict=True)
@@ -336,6 +355,15 @@ def _telling(table: pa.Table, names: Sequence[str], point: Sequence[str]) -> tup
             )
             telling += [name] * (after > before)
     return tuple(telling)
+
+
+def _over_seeds(table: pa.Table, by: Sequence[str], item: Lines) -> pa.Table:
+    """A row per line and place on it: the mean over rows, as of seeds."""
+    if item.x not in table.column_names or item.y not in table.column_names:
+        return table
+    # without threads groups come in their order
+    means = table.group_by([*by, item.x], use_threads=False).aggregate([(item.y, "mean")])
+    return means.rename_columns([*by, item.x, item.y])
 
 
 def _shares(item: Shares, table: pa.Table, by: Sequence[str]) -> Chart | None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ecjax.console import remark, say
 from ecjax.studies.cache.tables import ALL, REFERENCE
-from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, varying
+from ecjax.studies.cache.words import POINT, POINT_WORDS, SCHEMES, SHORT, over_seeds, planned, varying
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.studies.spine.sentences import ROUNDING, percent_text
 from ecjax.units import Unit, count_text, fitting_unit
@@ -97,7 +97,7 @@ def _print_means(means: pd.DataFrame, console: Console, title: str) -> None:
             "1000\nreads/s",
         ],
         [_cells(row, swept, unit, deciding) for row in means.to_dict("records")],
-        words=("policy",),
+        words=("setting", "policy"),
         groups=[tuple(map(str, point)) for point in means[swept].to_numpy()],
         padding=(0, 1, 0, 0),
         least=("1000\nreads/s", decides[1], times[1], hits[1], decides[0], hits[0], times[2]),
@@ -129,6 +129,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
         console: where to.
         out: folder of the results.
     """
+    runs = planned(runs)
     swept = varying(runs)
     means = runs.groupby([*swept, "scheme", "samples"], sort=False, dropna=False)
     rows = means[["mean_s", "above_optimum", "solve_s"]].mean().reset_index()
@@ -149,7 +150,7 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
             ]
             for row in rows.to_dict("records")
         ],
-        words=("plan",),
+        words=("setting", "plan"),
         groups=[tuple(map(str, point)) for point in rows[swept].to_numpy()],
         least=(headings[-1],),
         dataset="runs",
@@ -158,5 +159,5 @@ def show_plans(runs: pd.DataFrame, console: Console, out: str) -> None:
 
 
 def _coordinate(value: Any) -> str:
-    """A coordinate of a point as a cell."""
+    """A coordinate of a point, or the setting, as a cell."""
     return value if isinstance(value, str) else number(value, "g")

@@ -9,8 +9,13 @@ import pandas as pd
 from ecjax.intervals import half_width, half_width_over_seeds
 from ecjax.plotting.looks import COLOURS
 from ecjax.studies.cache.tables import ALL, BEST, BOUND, COOPERATIVE, MIXTURE, REFERENCE
+from ecjax.studies.spine.settings import differing_parameters, differing_settings
 
 POINT = ("k", "capacity", "copies", "items", "zipf", "failed", "half_life_s")
+# in ``params``, of some policies only
+_OF_POLICY = ("period_s", "replan_reads", "neighbours")
+# in ``params``: what has columns, what names policies apart, and what is said of inputs
+_NO_SETTINGS = {*POINT, *_OF_POLICY, "policy", "samples", "input"}
 POINT_WORDS = {
     "k": "data chunks of an item",
     "capacity": "chunks that an edge can keep",
@@ -21,6 +26,7 @@ POINT_WORDS = {
     "half_life_s": "half-life of popularity (s)",
 }
 SHORT = {
+    "setting": "setting",
     "k": "data\nchunks",
     "capacity": "chunks\nkept",
     "copies": "copies",
@@ -87,16 +93,18 @@ def named(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with the ``name`` of their policy, at points that others can be compared at.
 
     A policy that learned by a mixture has no half-life: where all others have the same one, it tells no points apart.
+    Where runs of one policy differ in a parameter that others do not have, as ``period_s``, their names say it.
     """
-    columns = (rows[column] for column in ("policy", "samples", "neighbour_s"))
-    names = [policy_name(*row) for row in zip(*columns, strict=True)]
+    of_policy = ["policy", "samples", "neighbour_s"]
+    names = [policy_name(*row) for row in zip(*(rows[column] for column in of_policy), strict=True)]
     mixture = (rows["policy"] == MIXTURE) & rows["half_life_s"].isna()
     if mixture.any():
         counters = (rows["policy"] == MIXTURE) & ~mixture
         names = [f"{name}, counters" if other else name for name, other in zip(names, counters, strict=True)]
         if rows["half_life_s"].nunique() == 1:
             rows = rows.assign(half_life_s=math.nan)
-    return rows.assign(name=names)
+    variants = differing_parameters(rows, of_policy, _OF_POLICY)
+    return rows.assign(name=[", ".join(filter(None, words)) for words in zip(names, variants, strict=True)])
 
 
 def colours(names: list[str]) -> dict[str, Any]:
@@ -107,8 +115,24 @@ def colours(names: list[str]) -> dict[str, Any]:
 
 
 def replayed(runs: pd.DataFrame) -> pd.DataFrame:
-    """Runs that ended and served a read, with their ``name``."""
-    return named(runs[runs["mean_s"].notna()])
+    """Runs that ended and served a read, with their ``name`` and ``setting`` (see ``over_seeds``)."""
+    return _by_setting(named(runs[runs["mean_s"].notna()]), ["neighbour_s", "name"])
+
+
+def planned(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs of the study of sampling, with their ``setting`` (see ``over_seeds``)."""
+    return _by_setting(runs, ["scheme", "samples"])
+
+
+def _by_setting(runs: pd.DataFrame, ways: list[str]) -> pd.DataFrame:
+    """Runs with their ``setting``, those of a point together; ``ways``: columns of what is compared there."""
+    # the rate of a log follows from its scale
+    rate = runs["rate_per_s"].mask(runs["arrivals"] == "trace")
+    columns = ("rate_per_s", "rate_scale")
+    setting = differing_settings(runs.assign(rate_per_s=rate), [*POINT, *ways], _NO_SETTINGS, columns)
+    told = runs.assign(setting=setting)
+    place = told.groupby([*POINT, "setting"], sort=False, dropna=False).ngroup()
+    return told.iloc[np.argsort(place.to_numpy(), kind="stable")]
 
 
 def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
@@ -118,11 +142,12 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         runs: rows of the ``runs`` dataset.
 
     Returns:
-        The columns of a point, ``neighbour_s``, ``name`` and ``policy``, ``seeds``, the means of the results, and half
-        widths of the latencies' 95 % intervals; points and policies in their order.
+        The columns of a point, ``setting`` (of runs in one folder that differ in what is not among them: parity,
+        times, inputs), ``neighbour_s``, ``name`` and ``policy``, ``seeds``, the means of the results, and half widths
+        of the latencies' 95 % intervals; points in their order, policies too.
     """
     rows = []
-    keys = [*POINT, "neighbour_s", "name"]
+    keys = [*POINT, "setting", "neighbour_s", "name"]
     for values, group in replayed(runs).groupby(keys, sort=False, dropna=False):
         row: dict[str, Any] = dict(zip(keys, values, strict=True))
         row |= {"policy": group["policy"].iloc[0], "seeds": group["seed"].nunique()}
@@ -152,23 +177,26 @@ def _half_width(replays: pd.DataFrame, name: str, half: str) -> float:
 
 
 def varying(runs: pd.DataFrame, but: str | None = None) -> list[str]:
-    """The columns of a point that differ between runs."""
-    return [name for name in POINT if name != but and runs[name].nunique(dropna=False) > 1]
+    """The columns of a point, and the setting, that differ between runs."""
+    names = [name for name in ("setting", *POINT) if name != but and name in runs]
+    return [name for name in names if runs[name].nunique(dropna=False) > 1]
 
 
 def parts(runs: pd.DataFrame, columns: list[str]) -> list[tuple[str, pd.DataFrame]]:
-    """The rows divided by some columns of a point, with what tells each part from the others."""
+    """The rows divided by setting or columns of a point, with what tells each part from the others."""
     if not columns:
         return [("", runs)]
     divided = []
     for values, part in runs.groupby(columns, sort=False, dropna=False):
         words = [point_words(name, value) for name, value in zip(columns, values, strict=True)]
-        divided.append((", ".join(words), part))
+        divided.append((", ".join(filter(None, words)), part))
     return divided
 
 
 def point_words(name: str, value: Any) -> str:
-    """One coordinate of a point, in words."""
+    """One coordinate of a point, or the setting, in words."""
+    if name == "setting":
+        return str(value)
     if name == "failed":
         return "all up" if pd.isna(value) else f"{value} down"
     short = SHORT[name].replace("\n", " ")  # of a heading of a table

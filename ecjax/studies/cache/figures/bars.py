@@ -20,7 +20,6 @@ from ecjax.studies.cache.words import (
     NEVER_DECIDES,
     POINT,
     colours,
-    named,
     over_seeds,
     parts,
     varying,
@@ -178,12 +177,9 @@ def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
         None where there is one edge.
     """
     rows = own_rows(out, "latencies", runs, ["group", "edge", "mean_s"])
-    rows = rows[rows["group"] == "edge"].merge(
-        runs[["run_id", "policy", "samples", "neighbour_s", *POINT]], on="run_id"
-    )
+    rows = rows[rows["group"] == "edge"].merge(runs[["run_id", "name", "setting", *POINT]], on="run_id")
     if rows.empty:
         return None
-    rows = named(rows)
     names = natural(rows["edge"].unique())
     figure, panels, cut = by_point(rows, wide_enough(rows, 0.5))
     unit = time_unit(rows["mean_s"])

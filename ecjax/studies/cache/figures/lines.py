@@ -72,7 +72,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
         None where none of K, C, copies, M, the exponent of popularity and the half-life is swept.
     """
     means = over_seeds(runs)
-    numeric = [name for name in varying(means) if name != "failed"]
+    numeric = [name for name in varying(means) if name not in ("failed", "setting")]
     if not numeric:
         return None
     column = max(numeric, key=lambda name: means[name].nunique())

@@ -16,7 +16,7 @@ from ecjax.plotting.saving import Drawing, Kind
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.cache.figures.panels import by_point
 from ecjax.studies.cache.tables import ALL, BEST
-from ecjax.studies.cache.words import POINT, SCHEMES
+from ecjax.studies.cache.words import POINT, SCHEMES, planned
 
 _MOST_POINTS = 20_000  # of a figure
 _FAR = 0.995  # an axis of latencies ends at this quantile
@@ -117,9 +117,10 @@ def _of_one_seed(runs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     Plans by all partitions may be of an earlier command that did not write them.
     """
     written = runs[(runs["scheme"] == ALL) & runs["mean_s"].notna()]
-    first = written.drop_duplicates(list(POINT))[[*POINT, "seed"]]
+    keys = [*POINT, "setting"]
+    first = written.drop_duplicates(keys)[[*keys, "seed"]]
     seeds = runs["seed"].nunique()
-    return runs.merge(first, on=[*POINT, "seed"]), f" (one of {seeds} seeds)" if seeds > 1 else ""
+    return runs.merge(first, on=[*keys, "seed"]), f" (one of {seeds} seeds)" if seeds > 1 else ""
 
 
 def _rows(out: Path, runs: pd.DataFrame) -> pd.DataFrame:
@@ -135,4 +136,4 @@ KINDS = {
     "distribution": Kind(distribution, _WANTS, _DATASETS),
 }
 
-draw = Drawing(KINDS, lambda runs: runs)
+draw = Drawing(KINDS, planned)
