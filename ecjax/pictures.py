@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
@@ -85,13 +86,24 @@ def _figures(out: str, names: Sequence[str]) -> Iterator[tuple[str, Figure]]:
             if figure is not None:
                 yield name, figure
         return
-    kinds = "sampling" if job == "cache" and runs["scheme"].notna().any() else "kinds"
-    module = import_module(f"ecjax.studies.{job}.figures.{kinds}")
     marked = runs.assign(recommended=runs["run_id"] == chosen)
-    for name in module.KINDS:
+    plans = marked["scheme"].notna() if job == "cache" else pd.Series(False, marked.index)
+    for kinds, part in (("kinds", marked[~plans]), ("sampling", marked[plans])):
+        if len(part):
+            yield from _drawn(f"ecjax.studies.{job}.figures.{kinds}", out, part, names)
+
+
+def _drawn(module: str, out: str, runs: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+    """Those of the figures of a module that the runs support.
+
+    Raises:
+        UserError: they do not support one that is named.
+    """
+    figures = import_module(module)
+    for name in figures.KINDS:
         if not names or name in names:
             try:
-                yield name, module.draw.figure(out, marked, name)
+                yield name, figures.draw.figure(out, runs, name)
             except UserError:
                 if names:
                     raise

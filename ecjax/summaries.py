@@ -1,6 +1,7 @@
 """What a folder of results holds, printed as the job that made it prints it; nothing is computed again."""
 
 import json
+from collections.abc import Callable
 from dataclasses import fields, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +13,7 @@ from rich.console import Console
 from ecjax.console import say
 from ecjax.errors import UserError
 from ecjax.jobs_index import JOBS
+from ecjax.studies.replay.tables import AS_LOGGED
 from ecjax.tables.results import read_run
 from ecjax.tables.sources import sources_of
 
@@ -52,19 +54,31 @@ def print_summary(out: str, job: str, runs: pd.DataFrame, console: Console) -> N
             summary.show(run, tables_of(out, job, run["run_id"].iloc[0]), console, out)
     elif job == "bench":
         _print_cases(out, runs, console)
-    elif job == "cache" and runs["scheme"].notna().any():
-        summary.show_plans(runs, console, out)
+    elif job == "cache":
+        plans = runs["scheme"].notna()
+        for part, show in ((runs[~plans], summary.show), (runs[plans], summary.show_plans)):
+            if len(part):
+                show(part, console, out)
     else:
         summary.show(runs, console, out)
 
 
 def _print_rows(out: str, job: str, runs: pd.DataFrame, console: Console) -> None:
-    order, options = _ROW_PER_RUN[job], _options_of(out, job, runs)
+    logged = runs["policy"] == AS_LOGGED if job == "replay" else pd.Series(False, runs.index)
+    if not logged.all():
+        show = import_module(f"ecjax.studies.{job}.summary").show
+        _print_best(out, job, runs[~logged], console, show)
+    for _, of_log in runs[logged].groupby("input_id", sort=False, dropna=False):
+        _print_best(out, job, of_log, console, import_module("ecjax.studies.replay.log").show_log)
+
+
+def _print_best(
+    out: str, job: str, runs: pd.DataFrame, console: Console, show: Callable[[pd.DataFrame, Console, Any], None]
+) -> None:
+    """Print all runs, or the best of many, by ``show``."""
+    order = _ROW_PER_RUN[job]
     shown = runs.sort_values(order.best).head(MOST_RUNS) if len(runs) > MOST_RUNS else runs
-    predictions = job == "replay" and runs["prediction"].notna().any()
-    module = import_module(f"ecjax.studies.{job}.{'log' if predictions else 'summary'}")
-    show = module.show_log if predictions else module.show
-    show(shown, console, options)
+    show(shown, console, _options_of(out, job, runs))
     if len(shown) < len(runs):
         say(console, f"These are the {len(shown)} of {len(runs)} runs with the least {order.best}.")
 

@@ -18,7 +18,7 @@ from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.rows import with_run_id
-from ecjax.studies.replay.tables import TABLES
+from ecjax.studies.replay.tables import AS_LOGGED, TABLES
 from ecjax.studies.spine.batches import Batch, Solved
 from ecjax.studies.spine.logs import LATER, log_reading, open_reading
 from ecjax.studies.spine.printed import number, print_table
@@ -53,7 +53,7 @@ def log_work(options: ReplayOptions, engine: Engine) -> Work:
     parameters |= {"columns": dict(reading.options["columns"] or {})}
     parameters |= {"extent_bytes": reading.options["extent_bytes"]}
     parameters |= {name: reading.options[name] for name in LATER if name in reading.options}
-    columns: dict[str, Any] = {"policy": "as logged", "queue": "fcfs", "arrivals": "trace"}
+    columns: dict[str, Any] = {"policy": AS_LOGGED, "queue": "fcfs", "arrivals": "trace"}
     columns |= {"replications": options.replications}
     items = {}
     for family in options.service or []:

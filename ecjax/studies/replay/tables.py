@@ -3,6 +3,8 @@
 from ecjax.tables.result_schemas import INPUT_ID, TRACE_ESTIMATED, job_tables
 from ecjax.tables.schemas import FLOAT, ID, INTEGER, STRING, Column
 
+AS_LOGGED = "as logged"  # of column policy: predictions of a log
+
 TABLES = job_tables(
     "replay",
     runs=(
