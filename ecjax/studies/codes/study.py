@@ -14,7 +14,6 @@ from ecjax.studies.codes.options import CodesOptions
 from ecjax.studies.codes.recommend import recommend
 from ecjax.studies.codes.run import Item, solve
 from ecjax.studies.codes.summary import rows_of, show
-from ecjax.studies.codes.summary_of_classes import show_combinations
 from ecjax.studies.codes.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
@@ -33,11 +32,9 @@ def codes_study(options: CodesOptions, console: Console) -> int:
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
-        combinations = rows_of("combinations", options.out, runs)
-        if not combinations.empty:
-            show_combinations(rows_of("class_codes", options.out, runs), combinations, console)
         draw(options.out, runs, options.figures, console)
-        return recommend(runs, rows_of("codes", options.out, runs), combinations)
+        codes, combinations = (rows_of(dataset, options.out, runs) for dataset in ("codes", "combinations"))
+        return recommend(runs, codes, combinations)
 
     return run_study(TABLES, options, partial(_work, options, case), present, console)
 

@@ -9,6 +9,7 @@ from ecjax.console import say
 from ecjax.durability.assessment import NEGLIGIBLE_LOAD
 from ecjax.errors import UserError
 from ecjax.status import Status
+from ecjax.studies.codes.summary_of_classes import show_combinations
 from ecjax.studies.codes.words import domain_of_all, hours
 from ecjax.studies.spine.printed import dollars, number, print_errors, print_table
 from ecjax.tables.results import read_results
@@ -28,19 +29,28 @@ def rows_of(dataset: str, out: str, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def show(runs: pd.DataFrame, console: Console, out: str) -> None:
-    """Print the codes of comparisons.
+    """Print the codes of comparisons, those of classes of files after those of all.
 
     Args:
         runs: rows of the ``runs`` dataset.
         console: where to.
         out: folder of the results.
     """
-    every = rows_of("codes", out, runs)
+    every, classes, together = (
+        rows_of(dataset, out, runs) for dataset in ("codes", "class_codes", "combinations")
+    )
     for run in runs.to_dict("records"):
-        if every.empty:
-            break
-        _show_codes(run, every[every["run_id"] == run["run_id"]], console, out)
+        if not every.empty:
+            _show_codes(run, _of_run(every, run), console, out)
+        combinations = _of_run(together, run)
+        if not combinations.empty:
+            show_combinations(_of_run(classes, run), combinations, console)
     print_errors(runs, console)
+
+
+def _of_run(rows: pd.DataFrame, run: dict[str, Any]) -> pd.DataFrame:
+    """Those of a run; none where none were written."""
+    return rows if rows.empty else rows[rows["run_id"] == run["run_id"]]
 
 
 def _show_codes(run: dict[str, Any], codes: pd.DataFrame, console: Console, out: str) -> None:
