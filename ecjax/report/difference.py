@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ecjax.report.results import Results
+from ecjax.status import Status
+from ecjax.units import count_text
 
 
 class _Headline(NamedTuple):
@@ -25,7 +27,6 @@ _HEADLINES = {
     "cache": (_Headline("mean_s", "a mean latency, in s, of"),),
     "ceph": (_Headline("max_over_mean", "a load of the busiest OSD, to the mean, of"),),
     "codes": (_Headline("recommended_code", "a recommended code of"),),
-    "reproduce": (_Headline("holds", "a number of claims that hold of"),),
 }
 
 
@@ -40,6 +41,8 @@ def difference(one: Results, other: Results) -> str:
         return f"A holds results of ecjax {one.job}, B of ecjax {other.job}: no number stands for both."
     if one.job == "bench":
         return _timings(one, other)
+    if one.job == "reproduce":
+        return _claims(one, other)
     if one.run is None or other.run is None:
         which = " and ".join(name for name, side in (("A", one), ("B", other)) if side.run is None)
         return f"{which} has no run that finished, so there is nothing to compare."
@@ -78,3 +81,19 @@ def _timings(one: Results, other: Results) -> str:
         return "A and B have no timing in common."
     ratio = math.exp(float(np.mean([math.log(sides[1][key] / sides[0][key]) for key in both])))
     return f"Over the {len(both)} timings that both have, B takes {ratio:.3g} times as long as A (geometric mean)."
+
+
+def _claims(one: Results, other: Results) -> str:
+    """How many claims hold of the papers that both judged at the same size."""
+    sides = []
+    for side in (one, other):
+        rows = [row for row in side.runs.to_pylist() if Status(row["status"]).finished]
+        # of several versions of a paper's claims those with the most
+        rows.sort(key=lambda row: row["claim_count"])
+        sides.append({(row["paper"], row["size"]): row["holds"] for row in rows})
+    both = [key for key in sides[0] if key in sides[1]]
+    if not both:
+        return "A and B have no paper in common."
+    before, after = (sum(side[key] for key in both) for side in sides)
+    papers = count_text(len({paper for paper, _ in both}), "paper")
+    return f"Over the {papers} that both have, {after} claims hold in B, {before} in A{_share(before, after)}."

@@ -18,7 +18,7 @@ def section(results: Results) -> Section | None:
         return None
     charts = [_rates(results), _burstiness(results), _popularity(results), _delays(results)]
     drawn = [chart for chart in charts if chart is not None]
-    traces = results.table("traces", ())
+    traces = results.of_run("traces")
     sentences = [text for name in ("loses", "notices") for text in _sentences(traces, name)]
     return Section("The log", sentences, drawn) if drawn or sentences else None
 
