@@ -53,6 +53,8 @@ def run_show(words: Sequence[str]) -> int:
 
 def _counted(job: str, runs: pd.DataFrame) -> str:
     """The job with the number of its runs by status, and the version that made them."""
+    if runs.empty:
+        return f"ecjax {job}, no runs"
     counts = Counter(runs["status"])
     several = "run" if len(runs) == 1 else "runs"
     by_status = ", ".join(f"{count} {status}" for status, count in counts.most_common())
