@@ -73,16 +73,23 @@ def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.
 
 
 def groups(runs: pd.DataFrame, keys: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
-    """The runs divided by some columns, with what tells each part from the others."""
+    """The runs divided by some columns, or their setting, with what tells each part from the others."""
     varying = [name for name in keys if runs[name].nunique(dropna=False) > 1]
     if not varying:
         return [("", runs)]
     parts = []
     for values, part in runs.groupby(varying, sort=False, dropna=False):
         words = [
-            sources_name(value) if name == "sources" else f"{POINT_WORDS[name]} = {value:g}"
+            _part_words(name, value)
             for name, value in zip(varying, values, strict=True)
             if pd.notna(value)
         ]
-        parts.append((", ".join(words), part))
+        parts.append((", ".join(filter(None, words)), part))
     return parts
+
+
+def _part_words(name: str, value: Any) -> str:
+    """What a column says of a part, in words."""
+    if name == "setting":
+        return str(value)
+    return sources_name(value) if name == "sources" else f"{POINT_WORDS[name]} = {value:g}"

@@ -9,11 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ecjax.intervals import half_width_of, half_width_over_seeds
 from ecjax.plotting.grid import grid
 from ecjax.plotting.looks import COLOURS, MARKS
 from ecjax.plotting.panels import few, legend
 from ecjax.plotting.units import time_axis, time_unit
-from ecjax.studies.adapt.words import replayed
+from ecjax.studies.adapt.words import by_setting
 from ecjax.tables.results import read_results
 
 _BEYOND = {"p50_s": 0.5, "p90_s": 0.1, "p99_s": 0.01, "p999_s": 0.001}  # share that takes longer
@@ -21,35 +22,37 @@ _MOST_PANELS, _MOST_LINES = 3, 8
 
 
 def ccdf(out: Path, runs: pd.DataFrame) -> Figure | None:
-    """Share of the requests that take longer, at the least rate (Fig. 5 of the TOFEC paper); a panel per law.
+    """Share of the requests that take longer, at the least rate (Fig. 5 of the TOFEC paper), by law and setting.
 
     Drawn through the median and the 90, 99 and 99.9 % quantiles, with their intervals; means over the seeds.
 
     Returns:
         None where no request was replayed.
     """
-    ended = replayed(runs)
-    ended = ended[ended["rate_per_s"] == ended.groupby("delays")["rate_per_s"].transform("min")]
+    ended = by_setting(runs)
+    least = ended.groupby(["delays", "setting"])["rate_per_s"].transform("min")
+    columns = ["run_id", "delays", "setting", "arrivals", "name"]
     table = read_results(out, "latencies")
-    table = table[table["group"] == "all"].merge(ended[["run_id", "delays", "name"]], on="run_id")
+    table = table[table["group"] == "all"].merge(ended.loc[ended["rate_per_s"] == least, columns], on="run_id")
     if table.empty:
         return None
-    laws, names = list(dict.fromkeys(table["delays"])), list(dict.fromkeys(table["name"]))
-    shown = laws[:_MOST_PANELS]
+    parts, names = list(table.groupby(["delays", "setting"], sort=False)), list(dict.fromkeys(table["name"]))
+    several = table["delays"].nunique() > 1
+    shown = parts[:_MOST_PANELS]
     figure, panels = grid(len(shown), 4.8, 4.4)
-    for axes, law in zip(panels, shown, strict=True):
-        part = table[table["delays"] == law]
+    for axes, ((law, setting), part) in zip(panels, shown, strict=True):
+        logged = bool((part["arrivals"] == "trace").any())
         for place, name in enumerate(names[:_MOST_LINES]):
             of_name = part[part["name"] == name]
             if of_name.empty:
                 continue
-            halves = [of_name[column.replace("_s", "_ci_s")].astype(float) for column in _BEYOND]
-            half = [float(np.sqrt((each**2).sum(skipna=False)) / len(each)) for each in halves]
+            halves = [of_name[half_width_of(column)].to_numpy(float) for column in _BEYOND]
+            half = [half_width_over_seeds(each, logged) for each in halves]
             _line(axes, [of_name[column].mean() for column in _BEYOND], half, place, name)
-        axes.set_title(Path(law).name if len(laws) > 1 else "")
+        axes.set_title(", ".join(filter(None, [Path(law).name if several else "", setting])))
         _tail_axis(axes, "latency of a request", part[list(_BEYOND)], "requests" if axes is panels[0] else "")
     legend(figure, panels[0].get_legend_handles_labels()[0])
-    words = few(len(shown), len(laws), "laws") + few(min(len(names), _MOST_LINES), len(names), "lines")
+    words = few(len(shown), len(parts), "panels") + few(min(len(names), _MOST_LINES), len(names), "lines")
     figure.suptitle(f"Requests that take longer{words}")
     return figure
 

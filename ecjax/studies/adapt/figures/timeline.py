@@ -14,7 +14,7 @@ from ecjax.plotting.looks import tapering
 from ecjax.plotting.panels import few, legend
 from ecjax.plotting.units import time_axis, time_unit
 from ecjax.studies.adapt.tables import STATIC
-from ecjax.studies.adapt.words import POINT, colours
+from ecjax.studies.adapt.words import POINT, by_setting, colours
 
 _COLUMNS = ["start_s", "requests", "mean_s", "mean_k"]
 _MOST_COLUMNS = 3
@@ -24,9 +24,9 @@ _STYLES = ("--", ":", "-.")  # of static codes
 def timeline(out: Path, runs: pd.DataFrame) -> Figure:
     """Mean latency, mean k and arrivals by time, a line per strategy, all seeds together (Fig. 10 of the TOFEC paper).
 
-    A column of panels per law of delays and arrivals.
+    A column of panels per law of delays and arrivals, and per setting.
     """
-    columns = runs[["run_id", "name", "strategy", "seed", "params", *POINT]]
+    columns = by_setting(runs)[["run_id", "name", "strategy", "seed", "params", "setting", *POINT]]
     rows = own_rows(out, "timeline", runs, _COLUMNS).merge(columns, on="run_id")
     names = rows[["name", "strategy"]].drop_duplicates()
     shades = colours(names["strategy"].tolist())
@@ -39,7 +39,7 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
     }
     for place, look in enumerate(looks.values()):
         look["linewidth"] = tapering(place, len(looks))["linewidth"]
-    parts = list(rows.groupby(["delays", "arrivals", "rate_scale", "rate_per_s"], sort=False))
+    parts = list(rows.groupby(["delays", "arrivals", "rate_scale", "rate_per_s", "setting"], sort=False))
     shown = parts[:_MOST_COLUMNS]
     figure = Figure(figsize=(6.4 * len(shown) + 1.2, 7.0), layout="constrained")
     axes = figure.subplots(3, len(shown), squeeze=False, sharex="col", height_ratios=[3, 1.2, 1])
@@ -73,10 +73,11 @@ def timeline(out: Path, runs: pd.DataFrame) -> Figure:
 
 
 def _title(values: tuple, every: list[tuple]) -> str:
-    """What tells the delays, arrivals, scale of the rates and rate of a column from those of the others."""
-    words = (Path(values[0]).name, str(values[1]), f"rates x {values[2]:g}", f"{values[3]:.3g} requests/s")
+    """What tells the delays, arrivals, scale of the rates, rate and setting of a column from those of the others."""
+    delays, arrivals, scale, rate, setting = values
+    words = (Path(delays).name, str(arrivals), f"rates x {scale:g}", f"{rate:.3g} requests/s", setting)
     varying = [len({str(keys[place]) for keys in every}) > 1 for place in range(len(words))]
-    return ", ".join(word for word, varies in zip(words, varying, strict=True) if varies)
+    return ", ".join(word for word, varies in zip(words, varying, strict=True) if varies and word)
 
 
 def _by_time(rows: pd.DataFrame, starts: np.ndarray) -> pd.DataFrame:

@@ -40,7 +40,7 @@ def improvement(out: Path, runs: pd.DataFrame) -> Figure | None:
     if runs.empty:
         return None
     by_width = rows(out, "coflow_widths", runs, ["width_class", "improvement"])
-    parts = groups(runs, (*POINT, "sources"))
+    parts = groups(runs, (*POINT, "setting", "sources"))
     shown = telling(parts, "mean_s", "scheduler")
     schedulers, classes = list(dict.fromkeys(runs["scheduler"])), _classes(by_width)
     figure, panels = grid(len(shown), max(5.0, 0.11 * len(schedulers) * len(classes) + 1.6), 3.6)
@@ -85,7 +85,7 @@ def gap(out: Path, runs: pd.DataFrame) -> Figure | None:
 
 
 def _by_scheduler(runs: pd.DataFrame, value: str, label: str, title: str) -> Figure:
-    parts = groups(runs, POINT)
+    parts = groups(runs, (*POINT, "setting"))
     shown = telling(parts, "mean_s", "sources" if runs["sources"].nunique() > 1 else "scheduler")
     rules, schedulers = (list(dict.fromkeys(runs[name])) for name in ("sources", "scheduler"))
     shades = colours(rules, SOURCES)

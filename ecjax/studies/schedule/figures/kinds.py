@@ -3,6 +3,7 @@
 from ecjax.plotting.saving import Drawing, Kind, replayed
 from ecjax.studies.schedule.figures.bars import gap, improvement, sources
 from ecjax.studies.schedule.figures.lines import cdf, sweep
+from ecjax.studies.schedule.words import by_setting
 
 KINDS = {
     "improvement": Kind(improvement, "a scheduler besides fair", ("coflow_widths",)),
@@ -15,4 +16,4 @@ KINDS = {
     "gap": Kind(gap, "lower_bound=true, and a mean above the bound"),
 }
 
-draw = Drawing(KINDS, replayed)
+draw = Drawing(KINDS, lambda runs: by_setting(replayed(runs)))

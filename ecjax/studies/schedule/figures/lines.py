@@ -32,7 +32,7 @@ def cdf(out: Path, runs: pd.DataFrame) -> Figure:
 
     Fig. 5b and 5d of the D-Target paper. The thin black line is that of every coflow alone on the fabric.
     """
-    parts = groups(runs, (*POINT, "sources"))
+    parts = groups(runs, (*POINT, "setting", "sources"))
     shown = telling(parts, "mean_s", "scheduler")
     schedulers = list(dict.fromkeys(runs["scheduler"]))
     figure, panels = grid(len(shown), 5.4, 3.8)
@@ -77,10 +77,10 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     if not varying:
         return None
     column, *others = varying
-    parts = groups(runs, (*others, "sources"))
+    parts = groups(runs, (*others, "setting", "sources"))
     for _, of_rule in together.groupby("sources", sort=False):
         rule = sources_name(of_rule["sources"].iloc[0])
-        for title, part in groups(of_rule, tuple(others)):
+        for title, part in groups(of_rule, (*others, "setting")):
             words = f"{rule} over fair with random sources"
             parts.append((f"{title}, {words}" if title else words, part))
     shown = parts[:MOST_PANELS]
@@ -126,7 +126,7 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
 
 def _over_random(runs: pd.DataFrame) -> pd.DataFrame:
     """Runs with other sources than random ones, their improvement that over fair with random sources, same seed."""
-    keys = [*POINT, "seed"]
+    keys = [*POINT, "setting", "seed"]
     fair = runs[(runs["scheduler"] == BASELINE) & (runs["sources"] == "random")]
     others = runs[(runs["scheduler"] != BASELINE) & (runs["sources"] != "random")]
     both = others.drop(columns="improvement").merge(fair[[*keys, "mean_s"]], on=keys, suffixes=("", "_fair"))
