@@ -311,6 +311,52 @@ def test_settings_of_a_proxy_are_no_seeds():
     assert line["y"] == [2.0, 4.0]
 
 
+def test_settings_of_caches_are_no_seeds():
+    def run(mean, params=None, **own):
+        return {"policy": "lru", "mean_s": mean, "params": json.dumps(params or {})} | own
+
+    title = "Latency by policy"
+    parities = [run(mean, {"parity": n}) for n, mean in ((2, 1.0), (2, 3.0), (3, 7.0))]
+    assert drawn("cache", title, parities) == {"parity 2": 2.0, "parity 3": 7.0}
+    scales = [run(1.0, rate_scale=1.0, rate_per_s=5.0), run(2.0, rate_scale=2.0, rate_per_s=10.0)]
+    assert drawn("cache", title, scales) == {"rate_scale 1": 1.0, "rate_scale 2": 2.0}
+    rates = [run(rate / 10, rate_per_s=rate) for rate in (10.0, 20.0)]
+    assert drawn("cache", title, rates) == {"rate_per_s 10": 1.0, "rate_per_s 20": 2.0}
+    # what belongs to one policy tells that one apart, and goes with it where it is the same
+    agar = [run(period / 30, {"period_s": period}, policy="agar") for period in (30.0, 60.0)]
+    assert drawn("cache", title, [*agar, run(9.0)]) == {
+        "agar, period_s 30": 1.0,
+        "agar, period_s 60": 2.0,
+        "lru": 9.0,
+    }
+    assert drawn("cache", title, [agar[0], run(9.0)]) == {"agar": 1.0, "lru": 9.0}
+    # of distances one number has a column
+    matrices = [run(mean, {"neighbours": [[0.0, mean], [mean, 0.0]]}) for mean in (1.0, 2.0)]
+    assert sorted(drawn("cache", title, matrices).values()) == [1.0, 2.0]
+
+
+def test_a_line_over_rates_goes_through_means_over_seeds():
+    rows = [
+        {"strategy": name, "rate_per_s": 10 * scale, "rate_scale": scale, "mean_s": factor * scale + seed}
+        for seed in (0.0, 1.0)
+        for name, factor in (("greedy", 2.0), ("tofec", 1.0))
+        for scale in (1.0, 2.0, 3.0)
+    ]
+    chart = titled(jobs.section(study("adapt", rows)), "Latency against rate")
+    found = {line["name"]: (line["x"], line["y"]) for line in chart.traces}
+    assert found == {
+        "greedy": ([10.0, 20.0, 30.0], [2.5, 4.5, 6.5]),
+        "tofec": ([10.0, 20.0, 30.0], [1.5, 2.5, 3.5]),
+    }
+
+
+def test_notices_are_those_of_the_log_that_is_drawn():
+    logs = [{"run_id": name, "notices": f"{name} is odd.", "loses": None} for name in ("r1", "r2")]
+    files = [{"run_id": name, "rate_per_s": 1.0} for name in ("r1", "r2")]
+    runs = [{"run_id": name} for name in ("r1", "r2")]
+    assert log_pages.section(study("analyze", runs, traces=logs, files=files)).sentences == ["r1 is odd."]
+
+
 def test_widths_of_coflows_are_those_of_their_run():
     runs = [
         {"scheduler": "fair", "sources": "given", "rate_scale": scale, "mean_s": 1.0} for scale in (1.0, 2.0)
@@ -537,6 +583,28 @@ def test_studies_that_differ_in_kind_are_told_apart(plans, tmp_path):
     ]
     assert "the 2 timings that both have, B takes 2 times as long as A" in difference(*timings)
     assert "no number stands for both" in difference(adapted[0], timings[0])
+
+
+def test_reproductions_are_compared_over_the_papers_that_both_have():
+    def judged(*rows):
+        names = ("run_id", "status", "paper", "size", "claim_count", "holds")
+        return study("reproduce", [dict(zip(names, row, strict=True)) for row in rows])
+
+    one = judged(
+        ("a", "ok", "jlcm", "small", 48, 40),
+        ("b", "ok", "tofec", "small", 20, 10),
+        ("c", "ok", "samplex", "full", 30, 30),
+    )
+    other = judged(
+        ("a", "ok", "tofec", "small", 20, 12),
+        ("b", "ok", "jlcm", "small", 48, 43),
+        # fewer claims, of an earlier version; another size; and one that was not judged
+        ("c", "ok", "jlcm", "small", 4, 1),
+        ("d", "ok", "samplex", "small", 30, 20),
+        ("e", "failed", "samplex", "full", 30, 1),
+    )
+    assert difference(one, other) == "Over the 2 papers that both have, 55 claims hold in B, 50 in A (+10.00%)."
+    assert difference(judged(("a", "ok", "jlcm", "full", 48, 40)), other) == "A and B have no paper in common."
 
 
 def test_pictures_are_png_and_svg_and_the_same_again(plans, tmp_path, capsys):

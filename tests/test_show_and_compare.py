@@ -13,8 +13,11 @@ import ecjax
 from ecjax.cli import main
 from ecjax.comparison import Side, compared, moved_chunks, sentence, side_of
 from ecjax.errors import UserError
+from ecjax.studies.cache.tables import TABLES as CACHE
+from ecjax.studies.replay.tables import TABLES as REPLAY
 from ecjax.summaries import in_order
 from ecjax.tables.recommendation import Recommendation, write_recommendation
+from ecjax.tables.store import ResultStore
 
 NODES = {
     "node_id": ["a", "b", "c"],
@@ -71,6 +74,67 @@ def test_a_recommendation_that_cannot_be_written_is_one_line(plans, monkeypatch)
     monkeypatch.setattr("ecjax.tables.recommendation.publishing", full)
     with pytest.raises(UserError, match="plans: cannot be written: No space left on device"):
         write_recommendation(plans / "plans", Recommendation("Take theta=2."))
+
+
+
+RUN = {"status": "ok", "version": "1", "params": "{}", "seed": 0}
+
+
+def committed(out, tables, *rows, **datasets):
+    """A folder with runs, a batch each; rows of the datasets are of the first one."""
+    with ResultStore(out, tables, {}) as store:
+        for place, row in enumerate(rows):
+            own = {name: pa.Table.from_pylist(table) for name, table in datasets.items() if not place}
+            store.commit([RUN | row], own)
+
+
+def test_replays_and_plans_of_partitions_in_one_folder_are_both_shown(capsys, tmp_path):
+    times = dict.fromkeys(("mean_s", "p50_s", "p90_s", "p99_s"), 0.25)
+    point = {"k": 2, "capacity": 6, "copies": 0, "items": 9, "zipf": 1.0, "input_id": "i"}
+    plans = [
+        {"run_id": "all", "scheme": "optimal", "mean_s": 3.0, "above_optimum": 0.0, "solve_s": 1.0},
+        {"run_id": "few", "scheme": "samplex", "samples": 4, "mean_s": 4.5, "above_optimum": 0.5, "solve_s": 0.1},
+    ]
+    replay = {"run_id": "lru", "policy": "lru"} | times
+    committed(tmp_path, CACHE, *(point | row for row in (replay, *plans)))
+    code, out, _ = run(capsys, "show", tmp_path)
+    assert code == 0 and "3 runs (3 ok)" in out
+    assert "cache: 1 run in" in out and "LRU" in out and "250" in out
+    assert "cache: 2 runs in" in out and "SampleX" in out and "+50.00%" in out
+    for names in (["policies", "sampling"], []):
+        pictures, figures = tmp_path / "pictures", [f"figures={','.join(names)}"] if names else []
+        assert main(["report", str(tmp_path), f"pictures={pictures}", *figures]) == 0
+        assert {"policies.png", "sampling.png"} <= {path.name for path in pictures.iterdir()}
+
+
+def test_replays_of_plans_and_predictions_of_logs_in_one_folder_are_both_shown(capsys, tmp_path):
+    times = {"mean_s": 0.25, "ci_s": 0.01, "p50_s": 0.2, "p99_s": 0.5, "requests": 100, "latency_s": 0.5}
+    replays = [
+        {"run_id": policy, "policy": policy, "service": "exponential", "max_load": 0.5, "input_id": "plan"} | times
+        for policy in ("probabilistic", "fork_join")
+    ]
+    logged = {"policy": "as logged", "service": "measured"}
+    log = json.dumps({"trace": {"path": "/logs/first.csv", "sha256": "0"}})
+    predicted = logged | {"run_id": "log", "prediction": "It is close.", "notices": '["Halves differ."]'}
+    predicted |= {"input_id": "first", "input_files": log}
+    failed = {"run_id": "none", "status": "failed", "error": "too few reads", "input_id": "second"}
+    rows = [
+        {"run_id": "log", "group": "all", "source": source, "requests": 50, "mean_s": 0.125}
+        for source in ("observed", "replayed")
+    ]
+    committed(tmp_path, REPLAY, predicted | times, *replays, logged | failed, latencies=rows)
+    code, out, _ = run(capsys, "show", tmp_path)
+    assert code == 0 and "4 runs (3 ok, 1 failed)" in out
+    assert "replay: 2 runs in" in out and "probabilistic" in out and "fork_join" in out and "250" in out
+    assert "It is close." in out and "second half of first.csv" in out and "- Halves differ." in out
+    assert "too few reads" in out
+
+
+def test_a_folder_whose_runs_do_not_count_says_so(capsys, tmp_path):
+    committed(tmp_path, CACHE, {"run_id": "lru", "policy": "lru"})
+    (tmp_path / "runs" / "lru.parquet").rename(tmp_path / "runs" / "copy.parquet")
+    code, out, _ = run(capsys, "show", tmp_path)
+    assert code == 0 and f"{tmp_path}: ecjax cache, no runs datasets: runs" in out
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from ecjax.status import Status
 from ecjax.studies.adapt.figures import kinds as adapt
 from ecjax.studies.adapt.figures.bars import composition
 from ecjax.studies.adapt.figures.lines import delay, deviation, tradeoff
+from ecjax.studies.adapt.figures.tails import ccdf
 from ecjax.studies.adapt.figures.timeline import timeline
 from ecjax.studies.adapt.summary import show
 from ecjax.studies.adapt.tables import TABLES
@@ -201,3 +202,58 @@ def test_intervals_without_requests_are_gaps(tmp_path, counts, rates):
     assert_allclose(lines(rate)[0], np.column_stack([5.0 * np.arange(len(rates)), rates]))
     assert_allclose(lines(latency)[0][:, 1], [4.0 if count else np.nan for count in counts])
     assert latency.get_lines()[0].get_marker() == "."  # a line of one point is not seen
+
+
+TAILS = ("p50_s", "p90_s", "p99_s", "p999_s")
+HALF_WIDTH_S = 0.25
+
+
+def two_settings(folder, arrivals):
+    """TOFEC with k_max of 1, and of 6 in half the time, two seeds each at two rates."""
+    point = {"delays": "law", "arrivals": arrivals, "rate_scale": 1.0, "status": str(Status.OK)}
+    with ResultStore(folder, TABLES, {}) as store:
+        for k_max, faster in ((1, 1.0), (6, 2.0)):
+            for rate in (1.0, 2.0):
+                for seed in range(2):
+                    name, mean = f"{k_max}-{rate}-{seed}", (3.0 + seed) * rate / faster
+                    own = {"run_id": name, "strategy": "tofec", "seed": seed, "rate_per_s": rate}
+                    params = json.dumps({"k_max": k_max, "timeline_s": 5.0})
+                    run = point | own | {"load": rate / 4, "mean_s": mean, "params": params}
+                    tail = {"run_id": name, "group": "all"} | dict.fromkeys(TAILS, mean)
+                    tail |= {column.replace("_s", "_ci_s"): HALF_WIDTH_S for column in TAILS}
+                    time = {"run_id": name, "start_s": 0.0, "requests": 10, "mean_s": mean, "mean_k": 1.0}
+                    codes = [{"run_id": name, "class": "c", "k": k, "n": k} for k in (1, k_max + 1)]
+                    codes = [row | {"requests": count} for row, count in zip(codes, (k_max, 1), strict=True)]
+                    tables = {"latencies": [tail], "timeline": [time], "codes": codes}
+                    tables = {each: pa.Table.from_pylist(rows) for each, rows in tables.items()}
+                    store.commit([run], tables)
+    return replayed(read_results(folder, "runs").sort_values("run_id"))
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "half_width_s"), [("poisson", HALF_WIDTH_S / 2**0.5), ("trace", HALF_WIDTH_S)]
+)
+def test_tails_of_settings_are_apart_and_seeds_of_a_log_are_no_more_than_one(tmp_path, arrivals, half_width_s):
+    panels = ccdf(tmp_path, two_settings(tmp_path, arrivals)).axes
+    assert [axes.get_title() for axes in panels] == ["k_max=1", "k_max=6"]
+    # the middle of two seeds at the least rate
+    for axes, mean in zip(panels, (3.5, 1.75), strict=True):
+        ((line, _, (bars,)),) = axes.containers
+        assert_allclose(line.get_xdata(), mean)
+        for segment in bars.get_segments():
+            assert_allclose(segment[:, 0], [mean - half_width_s, mean + half_width_s])
+
+
+def test_settings_have_panels_of_their_own(tmp_path):
+    runs = two_settings(tmp_path, "poisson")
+    figure = timeline(tmp_path, runs[runs["rate_per_s"] == 1])
+    first, second = figure.axes[:2]
+    assert [first.get_title(), second.get_title()] == ["k_max=1", "k_max=6"]
+    assert [lines(axes)[0].tolist() for axes in (first, second)] == [[[0.0, 3.5]], [[0.0, 1.75]]]
+    # ten requests of each seed in 5 s
+    assert_allclose([lines(axes)[0][0] for axes in figure.axes[4:6]], [[0, 2], [0, 2]])
+    panels = composition(tmp_path, runs).axes
+    assert [axes.get_title() for axes in panels] == ["TOFEC, k_max=1", "TOFEC, k_max=6"]
+    for axes, k_max in zip(panels, (1, 6), strict=True):
+        heights = np.array([bar.get_height() for bar in axes.patches])
+        assert_allclose(heights, np.repeat([k_max / (k_max + 1), 1 / (k_max + 1)], 2))

@@ -1,5 +1,6 @@
 """Figures of ``ecjax cache``: what is drawn is what the tables say."""
 
+import json
 from io import StringIO
 
 import numpy as np
@@ -17,7 +18,7 @@ from ecjax.studies.cache.figures.lines import neighbours, sweep
 from ecjax.studies.cache.recommend import recommend, recommend_sampling
 from ecjax.studies.cache.summary import show, show_plans
 from ecjax.studies.cache.tables import TABLES
-from ecjax.studies.cache.words import over_seeds, policy_name, replayed, varying
+from ecjax.studies.cache.words import over_seeds, planned, policy_name, replayed, varying
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 
@@ -203,7 +204,7 @@ def test_names():
 
 def row_of(policy, half_life_s, mean_s):
     point = {"k": 2, "capacity": 6, "copies": 0, "items": 9, "zipf": 1.0, "failed": None, "seed": 0}
-    point |= {"arrivals": "poisson"}
+    point |= {"arrivals": "poisson", "rate_per_s": 1.0, "rate_scale": np.nan, "params": "{}", "input_id": "i"}
     times = dict.fromkeys(("p50_s", "p90_s", "p99_s", "p999_s", "chunk_hit_ratio", "full_hit_ratio"), 0.5)
     others = ("neighbour_hit_ratio", "filled_chunks", "failed_reads", "requests_per_s", "above_optimum")
     others += ("ci_s", "p50_ci_s", "p90_ci_s", "p99_ci_s")
@@ -259,7 +260,7 @@ def test_partitions_are_drawn_in_order(tmp_path):
             rows.append(row | point | {"ci_s": 0.2, "above_optimum": mean / 3 - 1, "solve_s": 1e-3})
         table = pa.table({"run_id": ["all"] * 4, "place": np.linspace(0, 1, 4), "mean_s": latency})
         store.commit(rows, {"partitions": table})
-    runs = read_results(tmp_path, "runs")
+    runs = planned(read_results(tmp_path, "runs"))
     (axes,) = cache_sampling.sequence(tmp_path, runs).axes
     points, best = axes.get_lines()
     assert_allclose(points.get_ydata(), latency)
@@ -341,7 +342,8 @@ def plan_of(scheme, samples, above, seed=0, capacity=6):
     point = {"status": "ok", "k": 2, "capacity": capacity, "copies": 0, "items": 9, "zipf": 1.0, "seed": seed}
     names = {"run_id": f"{scheme}{samples}-{capacity}-{seed}", "scheme": scheme, "samples": samples}
     times = {"mean_s": (1 + above) * (2.0 - seed), "above_optimum": above, "solve_s": 0.1 * (1 + seed)}
-    return point | names | times | {"failed": None, "half_life_s": None}
+    inputs = dict.fromkeys(("arrivals", "rate_per_s", "rate_scale")) | {"params": "{}", "input_id": "i"}
+    return point | names | times | inputs | {"failed": None, "half_life_s": None}
 
 
 def test_the_way_to_sample_is_recommended_by_all_seeds():
@@ -379,7 +381,7 @@ def test_partitions_and_plans_of_a_figure_are_of_one_seed(tmp_path):
             latency = rows[0]["mean_s"] * np.array([2.0, 1.0])
             places = {"run_id": [rows[0]["run_id"]] * 2, "place": [0.0, 1.0], "mean_s": latency}
             store.commit(rows, {"partitions": pa.table(places)})
-    runs = read_results(tmp_path, "runs").sort_values("seed", kind="stable")
+    runs = planned(read_results(tmp_path, "runs").sort_values("seed", kind="stable"))
     figure = cache_sampling.sequence(tmp_path, runs)
     points, best = figure.axes[0].get_lines()
     assert_allclose(points.get_ydata(), [4.0, 2.0])
@@ -403,3 +405,86 @@ def test_of_ways_to_sample_that_lead_equally_often_the_nearest_is_recommended():
         "Recommended: RandS of 5 partitions, closest at 1 of 2 points; at chunks kept = 8: as good as the best plan, "
         "found in 100 ms."
     )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "settings"),
+    [
+        ({"params": '{"parity": 2}'}, {"params": '{"parity": 3}'}, ["parity=2", "parity=3"]),
+        ({"params": '{"jitter": 0.0}'}, {"params": '{"jitter": 0.5}'}, ["jitter=0", "jitter=0.5"]),
+        ({"rate_per_s": 1.0}, {"rate_per_s": 2.0}, ["rate_per_s=1", "rate_per_s=2"]),
+        # the rate of a log follows from its scale
+        (
+            {"arrivals": "trace", "rate_per_s": 1.0, "rate_scale": 1.0},
+            {"arrivals": "trace", "rate_per_s": 2.0, "rate_scale": 2.0},
+            ["rate_scale=1", "rate_scale=2"],
+        ),
+        ({"input_id": "0123456789"}, {"input_id": "fed"}, ["input 012345", "input fed"]),
+    ],
+)
+def test_runs_that_differ_in_more_than_their_seed_are_no_seeds(first, second, settings):
+    # by policy, as a folder has them in no order
+    runs = pd.DataFrame(
+        row_of(policy, 60.0, mean + seed) | {"seed": seed} | own
+        for policy, faster in (("lru", 0.0), ("arc", 0.5))
+        for own, mean in ((first, 4.0 - faster), (second, 8.0 - faster))
+        for seed in (0, 1)
+    )
+    told = over_seeds(runs)
+    assert told["setting"].tolist() == [settings[0]] * 2 + [settings[1]] * 2
+    assert told["name"].tolist() == ["LRU", "ARC"] * 2 and told["seeds"].tolist() == [2] * 4
+    assert_allclose(told["mean_s"], [4.5, 4.0, 8.5, 8.0])
+    # Student's quantile with one degree of freedom times the deviation of two means that are 1 apart, by sqrt(2)
+    assert_allclose(told["ci_s"], 12.7062 / 2, rtol=1e-5)
+    console = Console(file=StringIO(), width=200)
+    show(runs, console, "out")
+    text = console.file.getvalue()
+    assert "2 seeds" in text and all(word in text for word in settings)
+    figure = policies("out", replayed(runs))
+    assert [axes.get_title() for axes in figure.axes] == [word for word in settings for _ in range(2)]
+    assert_allclose([bar.get_height() for bar in figure.axes[2].patches], [8.5, 8.0])
+
+
+def test_a_sweep_has_a_row_of_panels_per_setting():
+    runs = pd.DataFrame(
+        row_of("lru", 60.0, 10.0 * parity + capacity)
+        | {"capacity": capacity, "params": json.dumps({"parity": parity, "capacity": capacity})}
+        for parity in (2, 3)
+        for capacity in (4, 8)
+    )
+    figure = sweep("out", replayed(runs))
+    assert [axes.get_title() for axes in figure.axes[::4]] == ["parity=2", "parity=3"]
+    for axes, parity in zip(figure.axes[::4], (2, 3), strict=True):
+        (line,) = [line for line in axes.get_lines() if line.get_marker() in MARKS]
+        assert_allclose(line.get_xydata(), [[4, 10 * parity + 4], [8, 10 * parity + 8]])
+
+
+def test_a_parameter_of_one_policy_is_in_its_name():
+    periods = [row_of("agar", 60.0, mean) | {"params": json.dumps({"period_s": mean})} for mean in (30.0, 60.0)]
+    told = over_seeds(pd.DataFrame([row_of("lru", 60.0, 3.0), *periods]))
+    assert told["name"].tolist() == ["LRU", "Agar, period_s=30", "Agar, period_s=60"]
+    assert varying(told) == [] and told["mean_s"].tolist() == [3.0, 30.0, 60.0]
+    # all with the same: there is nothing to tell apart
+    assert over_seeds(pd.DataFrame(periods[:1]))["name"].tolist() == ["Agar"]
+
+
+def test_plans_that_differ_in_more_than_their_seed_are_no_seeds(tmp_path):
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        for rounds in (4, 8):
+            own = {"params": json.dumps({"rounds": rounds})}
+            rows = [
+                plan_of(*way, above, seed) | own | {"run_id": f"{way[0]}-{rounds}-{seed}"}
+                for seed in (0, 1)
+                for way, above in ((("optimal", None), 0.0), (("samplex", 1), 1 / rounds))
+            ]
+            places = {"run_id": [f"optimal-{rounds}-0"], "place": [0.0], "mean_s": [float(rounds)]}
+            store.commit(rows, {"partitions": pa.table(places)})
+    runs = read_results(tmp_path, "runs").sort_values(["scheme", "seed"], kind="stable")
+    console = Console(file=StringIO(), width=120)
+    show_plans(runs, console, "out")
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    told = [(line[0], line[-2]) for line in lines if "SampleX" in line]
+    assert sorted(told) == [("rounds=4", "+25.00%"), ("rounds=8", "+12.50%")]
+    figure = cache_sampling.sequence(tmp_path, planned(runs))
+    drawn = {axes.get_title(): axes.get_lines()[0].get_ydata().tolist() for axes in figure.axes}
+    assert drawn == {"rounds=4": [4.0], "rounds=8": [8.0]}

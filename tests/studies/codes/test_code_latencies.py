@@ -366,6 +366,7 @@ def test_each_class_has_a_code_of_its_own(tmp_path):
         together, sentence = results.combinations, results.sentence
         chosen = results.runs["recommended_combination"].iloc[0]
         names = [text.get_text() for text in results.figure("combinations").axes[0].texts]
+        assert "codes of hot / cold, planned together" in results.summary
     alone = {"3x": MEAN, "4+2": MEAN * harmonic(4)}
     shares = {"hot": (8 / 72, 56 / 60), "cold": (64 / 72, 4 / 60)}
     for row in classes.to_dict("records"):

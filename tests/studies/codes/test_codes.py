@@ -2,6 +2,7 @@
 
 import functools
 import io
+import json
 import math
 
 import numpy as np
@@ -21,7 +22,9 @@ from ecjax.durability.mds_chain import mean_years_to_loss
 from ecjax.durability.repair_times import RepairCluster, repair_time
 from ecjax.studies.codes.nearest import nearest_text, target_text
 from ecjax.studies.codes.summary import show
+from ecjax.studies.codes.tables import TABLES
 from ecjax.tables.results import read_results
+from ecjax.tables.store import ResultStore
 
 # code: n/k, loss per object-year, nines, any loss per year, repair h, TB/day; as printed, with two digits
 WORKED = {
@@ -263,6 +266,24 @@ def test_what_is_printed_fits_and_recommends(tmp_path, capsys):
     assert main(["show", out]) == 0
     assert main(["report", out, f"pictures={tmp_path / 'pictures'}"]) == 0
     assert (tmp_path / "pictures" / "nines.png").exists()
+
+
+def test_show_tells_codes_of_classes(tmp_path, capsys):
+    """Those of each run, as the command does."""
+    latencies = {"healthy_mean_s": 0.125, "healthy_p99_s": 0.5, "down_mean_s": 0.25, "down_p99_s": 0.75}
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        for run, codes in (("a", {"hot": "3x", "cold": "4+2"}), ("b", {"small": "2x", "large": "8+3"})):
+            row = latencies | {"run_id": run}
+            shares = {"bytes_share": 0.5, "read_share": 0.5}
+            classes = [row | shares | {"service_class": name, "code": code} for name, code in codes.items()]
+            tables = {"class_codes": classes, "combinations": [row | {"codes": json.dumps(codes)}]}
+            tables = {name: pa.Table.from_pylist(rows) for name, rows in tables.items()}
+            store.commit([{"run_id": run, "status": "ok", "version": "1", "params": "{}"}], tables)
+    assert main(["show", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for classes, codes in (("hot / cold", "3x / 4+2"), ("small / large", "2x / 8+3")):
+        assert f"codes of {classes}, planned together" in out and codes in out
+    assert out.count("full reads of each class") == 2 and out.count("125/500") == 6
 
 
 @pytest.mark.parametrize(

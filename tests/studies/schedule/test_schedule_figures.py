@@ -1,5 +1,6 @@
 """Figures of replayed transfers: every kind shows the numbers of its tables."""
 
+import json
 from io import StringIO
 
 import matplotlib.image
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from ecjax.studies.schedule.figures import kinds as schedule
 from ecjax.studies.schedule.tables import TABLES
-from ecjax.studies.schedule.words import groups, scheduler_name, sources_name
+from ecjax.studies.schedule.words import by_setting, groups, scheduler_name, sources_name
 from ecjax.tables.results import read_results
 from ecjax.tables.store import ResultStore
 
@@ -47,7 +48,8 @@ def stored(folder, rows, write=None):
     with ResultStore(folder, TABLES, {"coflow_id": pa.int64()}, write) as store:
         for row in rows:
             store.commit([row], tables(row))
-    return read_results(folder, "runs").set_index("run_id").loc[[row["run_id"] for row in rows]].reset_index()
+    found = read_results(folder, "runs").set_index("run_id").loc[[row["run_id"] for row in rows]]
+    return by_setting(found.reset_index())
 
 
 def drawn(out, runs, kinds) -> str:
@@ -171,3 +173,53 @@ def test_groups_name_what_differs(study):
         f"chunks kept, n = {n}, {rule}" for n in (8, 16) for rule in ("random sources", "smallest load first")
     ]
     assert [words for words, _ in groups(runs, ("k",))] == [""]
+
+
+def fabrics(*sizes):
+    """Rows of two fabrics, on the second of which all takes ten times as long."""
+    rows = [
+        (run(scheduler, sources, n=n), speed, times)
+        for speed, times in ((1e10, 1.0), (1e9, 10.0))
+        for n in sizes
+        for sources in RULES
+        for scheduler in ("fair", "dtarget")
+    ]
+    return [
+        row
+        | {"run_id": f"{row['run_id']}-{speed:g}", "mean_s": times * row["mean_s"]}
+        | {"params": json.dumps({"client_bytes_per_s": speed})}
+        for row, speed, times in rows
+    ]
+
+
+def test_fabrics_have_panels_of_their_own(tmp_path):
+    runs = stored(tmp_path, fabrics(8))
+    names = [f"client_bytes_per_s={speed}" for speed in ("1e+10", "1e+09")]
+    first, second = schedule.sources(tmp_path, runs).axes
+    assert [first.get_title(), second.get_title()] == names
+    # fair and dtarget with random sources, then with the smallest load first
+    heights = np.array([[bar.get_height() for bar in axes.patches] for axes in (first, second)])
+    np.testing.assert_allclose(heights, np.outer([1, 10], [10, 5, 8, 4]))
+    titles = [f"{name}, {rule}" for name in names for rule in ("random sources", "smallest load first")]
+    panels = schedule.improvement(tmp_path, runs).axes
+    assert [axes.get_title() for axes in panels] == titles
+    for axes in panels:
+        np.testing.assert_allclose([bar.get_height() for bar in axes.patches], [2, 1.6, 2.4])
+    panels = schedule.cdf(tmp_path, runs).axes
+    assert [axes.get_title() for axes in panels] == titles
+    for axes, mean in zip(panels, (10, 8, 100, 80), strict=True):
+        np.testing.assert_allclose(
+            axes.get_lines()[0].get_xdata()[::2], mean * np.array([0.5, 1, 1, 1.5])
+        )
+
+
+def test_a_gain_over_random_sources_is_that_on_one_fabric(tmp_path):
+    runs = stored(tmp_path, fabrics(8, 16))
+    panels = schedule.sweep(tmp_path, runs).axes
+    assert [axes.get_title() for axes in panels[4:]] == [
+        f"client_bytes_per_s={speed}, smallest load first over fair with random sources"
+        for speed in ("1e+10", "1e+09")
+    ]
+    for axes in panels[4:]:
+        (line,) = [line for line in axes.get_lines() if line.get_marker() == "o"]
+        np.testing.assert_allclose(line.get_ydata(orig=False), 1.25 * np.array([2, 4]))

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 
-from ecjax.studies.spine.settings import differing_settings
+from ecjax.studies.spine.settings import differing_parameters, differing_settings
 
 
 def told(*rows, apart=()):
@@ -52,3 +52,20 @@ def test_inputs_are_named_where_nothing_else_tells_them_apart():
     assert told(*rows[:2]) == ["input 012345", "input fed"]
     assert told(*rows)[:2] == ["threads=1, input 012345", "threads=1, input fed"]
     assert told(("a", {}, "0123456789"), ("b", {}, "fed")) == ["", ""]
+
+
+def test_columns_of_inputs_are_named_instead_of_these():
+    runs = pd.DataFrame({"strategy": "a", "params": "{}", "input_id": ["i1", "i2"], "rate_scale": [1.0, 2.5]})
+    assert differing_settings(runs, ["strategy"], (), ["rate_scale"]).tolist() == [
+        "rate_scale=1",
+        "rate_scale=2.5",
+    ]
+    same = runs.assign(rate_scale=[1.0, None], strategy=["a", "b"])
+    assert differing_settings(same, ["strategy"], (), ["rate_scale"]).tolist() == ["", ""]
+
+
+def test_parameters_of_some_kinds_only():
+    runs = pd.DataFrame({"policy": ["a", "a", "b"], "input_id": ["1", "2", "3"]}).assign(
+        params=[json.dumps({"period_s": period, "k": k}) for period, k in ((30.0, 1), (60.0, 2), (None, 3))]
+    )
+    assert differing_parameters(runs, ["policy"], ["period_s"]) == ["period_s=30", "period_s=60", ""]
