@@ -73,7 +73,11 @@ def _print_rows(out: str, job: str, runs: pd.DataFrame, console: Console) -> Non
 
 
 def _print_best(
-    out: str, job: str, runs: pd.DataFrame, console: Console, show: Callable[[pd.DataFrame, Console, Any], None]
+    out: str,
+    job: str,
+    runs: pd.DataFrame,
+    console: Console,
+    show: Callable[[pd.DataFrame, Console, Any], None],
 ) -> None:
     """Print all runs, or the best of many, by ``show``."""
     order = _ROW_PER_RUN[job]

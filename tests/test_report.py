@@ -603,8 +603,12 @@ def test_reproductions_are_compared_over_the_papers_that_both_have():
         ("d", "ok", "samplex", "small", 30, 20),
         ("e", "failed", "samplex", "full", 30, 1),
     )
-    assert difference(one, other) == "Over the 2 papers that both have, 55 claims hold in B, 50 in A (+10.00%)."
-    assert difference(judged(("a", "ok", "jlcm", "full", 48, 40)), other) == "A and B have no paper in common."
+    assert (
+        difference(one, other) == "Over the 2 papers that both have, 55 claims hold in B, 50 in A (+10.00%)."
+    )
+    assert (
+        difference(judged(("a", "ok", "jlcm", "full", 48, 40)), other) == "A and B have no paper in common."
+    )
 
 
 def test_pictures_are_png_and_svg_and_the_same_again(plans, tmp_path, capsys):

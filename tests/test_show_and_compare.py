@@ -76,7 +76,6 @@ def test_a_recommendation_that_cannot_be_written_is_one_line(plans, monkeypatch)
         write_recommendation(plans / "plans", Recommendation("Take theta=2."))
 
 
-
 RUN = {"status": "ok", "version": "1", "params": "{}", "seed": 0}
 
 
@@ -93,7 +92,14 @@ def test_replays_and_plans_of_partitions_in_one_folder_are_both_shown(capsys, tm
     point = {"k": 2, "capacity": 6, "copies": 0, "items": 9, "zipf": 1.0, "input_id": "i"}
     plans = [
         {"run_id": "all", "scheme": "optimal", "mean_s": 3.0, "above_optimum": 0.0, "solve_s": 1.0},
-        {"run_id": "few", "scheme": "samplex", "samples": 4, "mean_s": 4.5, "above_optimum": 0.5, "solve_s": 0.1},
+        {
+            "run_id": "few",
+            "scheme": "samplex",
+            "samples": 4,
+            "mean_s": 4.5,
+            "above_optimum": 0.5,
+            "solve_s": 0.1,
+        },
     ]
     replay = {"run_id": "lru", "policy": "lru"} | times
     committed(tmp_path, CACHE, *(point | row for row in (replay, *plans)))
@@ -110,7 +116,8 @@ def test_replays_and_plans_of_partitions_in_one_folder_are_both_shown(capsys, tm
 def test_replays_of_plans_and_predictions_of_logs_in_one_folder_are_both_shown(capsys, tmp_path):
     times = {"mean_s": 0.25, "ci_s": 0.01, "p50_s": 0.2, "p99_s": 0.5, "requests": 100, "latency_s": 0.5}
     replays = [
-        {"run_id": policy, "policy": policy, "service": "exponential", "max_load": 0.5, "input_id": "plan"} | times
+        {"run_id": policy, "policy": policy, "service": "exponential", "max_load": 0.5, "input_id": "plan"}
+        | times
         for policy in ("probabilistic", "fork_join")
     ]
     logged = {"policy": "as logged", "service": "measured"}

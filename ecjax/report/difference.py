@@ -96,4 +96,6 @@ def _claims(one: Results, other: Results) -> str:
         return "A and B have no paper in common."
     before, after = (sum(side[key] for key in both) for side in sides)
     papers = count_text(len({paper for paper, _ in both}), "paper")
-    return f"Over the {papers} that both have, {after} claims hold in B, {before} in A{_share(before, after)}."
+    return (
+        f"Over the {papers} that both have, {after} claims hold in B, {before} in A{_share(before, after)}."
+    )

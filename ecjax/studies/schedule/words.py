@@ -80,9 +80,7 @@ def groups(runs: pd.DataFrame, keys: tuple[str, ...]) -> list[tuple[str, pd.Data
     parts = []
     for values, part in runs.groupby(varying, sort=False, dropna=False):
         words = [
-            _part_words(name, value)
-            for name, value in zip(varying, values, strict=True)
-            if pd.notna(value)
+            _part_words(name, value) for name, value in zip(varying, values, strict=True) if pd.notna(value)
         ]
         parts.append((", ".join(filter(None, words)), part))
     return parts

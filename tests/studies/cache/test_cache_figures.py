@@ -425,7 +425,7 @@ def test_of_ways_to_sample_that_lead_equally_often_the_nearest_is_recommended():
 def test_runs_that_differ_in_more_than_their_seed_are_no_seeds(first, second, settings):
     # by policy, as a folder has them in no order
     runs = pd.DataFrame(
-        row_of(policy, 60.0, mean + seed) | {"seed": seed} | own
+        row_of(policy, 60.0, mean + seed) | {"seed": seed, "requests": 100, "error": None} | own
         for policy, faster in (("lru", 0.0), ("arc", 0.5))
         for own, mean in ((first, 4.0 - faster), (second, 8.0 - faster))
         for seed in (0, 1)
@@ -449,6 +449,7 @@ def test_a_sweep_has_a_row_of_panels_per_setting():
     runs = pd.DataFrame(
         row_of("lru", 60.0, 10.0 * parity + capacity)
         | {"capacity": capacity, "params": json.dumps({"parity": parity, "capacity": capacity})}
+        | {"decision_mean_s": 1e-6}
         for parity in (2, 3)
         for capacity in (4, 8)
     )
@@ -460,7 +461,9 @@ def test_a_sweep_has_a_row_of_panels_per_setting():
 
 
 def test_a_parameter_of_one_policy_is_in_its_name():
-    periods = [row_of("agar", 60.0, mean) | {"params": json.dumps({"period_s": mean})} for mean in (30.0, 60.0)]
+    periods = [
+        row_of("agar", 60.0, mean) | {"params": json.dumps({"period_s": mean})} for mean in (30.0, 60.0)
+    ]
     told = over_seeds(pd.DataFrame([row_of("lru", 60.0, 3.0), *periods]))
     assert told["name"].tolist() == ["LRU", "Agar, period_s=30", "Agar, period_s=60"]
     assert varying(told) == [] and told["mean_s"].tolist() == [3.0, 30.0, 60.0]

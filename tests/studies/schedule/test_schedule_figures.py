@@ -115,7 +115,7 @@ def test_one_class_of_widths_is_all(tmp_path):
     with ResultStore(out, TABLES, {"coflow_id": pa.int64()}) as store:
         for row in rows:
             store.commit([row], {"coflow_widths": tables(row)["coflow_widths"].slice(0, 1)})
-    runs = read_results(out, "runs")
+    runs = by_setting(read_results(out, "runs"))
     axes = schedule.improvement(out, runs).axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["all"] and len(axes.patches) == 1
 
@@ -208,9 +208,7 @@ def test_fabrics_have_panels_of_their_own(tmp_path):
     panels = schedule.cdf(tmp_path, runs).axes
     assert [axes.get_title() for axes in panels] == titles
     for axes, mean in zip(panels, (10, 8, 100, 80), strict=True):
-        np.testing.assert_allclose(
-            axes.get_lines()[0].get_xdata()[::2], mean * np.array([0.5, 1, 1, 1.5])
-        )
+        np.testing.assert_allclose(axes.get_lines()[0].get_xdata()[::2], mean * np.array([0.5, 1, 1, 1.5]))
 
 
 def test_a_gain_over_random_sources_is_that_on_one_fabric(tmp_path):

@@ -33,7 +33,9 @@ def ccdf(out: Path, runs: pd.DataFrame) -> Figure | None:
     least = ended.groupby(["delays", "setting"])["rate_per_s"].transform("min")
     columns = ["run_id", "delays", "setting", "arrivals", "name"]
     table = read_results(out, "latencies")
-    table = table[table["group"] == "all"].merge(ended.loc[ended["rate_per_s"] == least, columns], on="run_id")
+    table = table[table["group"] == "all"].merge(
+        ended.loc[ended["rate_per_s"] == least, columns], on="run_id"
+    )
     if table.empty:
         return None
     parts, names = list(table.groupby(["delays", "setting"], sort=False)), list(dict.fromkeys(table["name"]))
