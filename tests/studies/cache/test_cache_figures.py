@@ -467,6 +467,10 @@ def test_a_parameter_of_one_policy_is_in_its_name():
     told = over_seeds(pd.DataFrame([row_of("lru", 60.0, 3.0), *periods]))
     assert told["name"].tolist() == ["LRU", "Agar, period_s=30", "Agar, period_s=60"]
     assert varying(told) == [] and told["mean_s"].tolist() == [3.0, 30.0, 60.0]
+    # a policy has one colour, also beside fewer others
+    runs = pd.DataFrame([*periods, periods[1] | {"k": 3}])
+    first, _, second, _ = policies("out", replayed(runs)).axes
+    assert first.patches[1].get_facecolor() == second.patches[0].get_facecolor()
     # all with the same: there is nothing to tell apart
     assert over_seeds(pd.DataFrame(periods[:1]))["name"].tolist() == ["Agar"]
 

@@ -41,10 +41,11 @@ def policies(out: Path, runs: pd.DataFrame) -> Figure:
     shown = every[:_MOST_POINTS]
     figure = Figure(figsize=(2 * wide_enough(means), 3.6 * len(shown) + 0.9), layout="constrained")
     unit = time_unit(*(part["p99_s"] for _, part in shown))
+    every_shade = colours(list(means["name"]))
     for line, (title, part) in enumerate(shown):
         left, right = (panel(figure, len(shown), 2, 2 * line + column) for column in (0, 1))
         place = np.arange(len(part))
-        shades = list(colours(list(part["name"])).values())
+        shades = [every_shade[name] for name in part["name"]]
         half = part["ci_s"].fillna(0.0).to_numpy()
         left.bar(place, part["mean_s"], 0.8, color=shades, yerr=half, capsize=2)
         left.plot(place, part["p99_s"], "_", color="black", markersize=9)
@@ -114,8 +115,8 @@ def throughput(out: Path, runs: pd.DataFrame) -> Figure:
     """Reads that one core replays per second, decisions included, a panel per point (Fig. 10)."""
     means = over_seeds(runs)
     figure, panels, cut = by_point(means, wide_enough(means), 3.6)
+    shades = colours(list(means["name"]))
     for axes, part in panels:
-        shades = colours(list(part["name"]))
         for at, (name, rate) in enumerate(zip(part["name"], part["requests_per_s"], strict=True)):
             axes.plot([at], [rate / 1000], "o", color=shades[name], markersize=8)
         axes.set_yscale("log")
@@ -141,6 +142,7 @@ def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
         return None
     figure, panels, cut = by_point(means, wide_enough(means), but="failed", noun="panels")
     unit = time_unit(means["mean_s"])
+    shades = colours(list(means["name"]))
     for axes, part in panels:
         names = list(dict.fromkeys(part["name"]))
         for at, name in enumerate(names):
@@ -148,7 +150,7 @@ def failures(out: Path, runs: pd.DataFrame) -> Figure | None:
             values = of.loc[of["failed"].notna(), "mean_s"]
             mean = values.mean()
             reach = [[mean - values.min()], [values.max() - mean]]
-            axes.errorbar(at, mean, reach, fmt="o", capsize=4, color=colours(names)[name])
+            axes.errorbar(at, mean, reach, fmt="o", capsize=4, color=shades[name])
             whole = of.loc[of["failed"].isna(), "mean_s"]
             axes.plot([at] * len(whole), whole, "o", color="black", markerfacecolor="none", markersize=8)
         name_bars(axes, names)
