@@ -14,7 +14,7 @@ from ecjax.units import count_text
 
 _BUSY = 0.9
 _K, _EXTRA = 4, 2  # of the code that is planned where the log tells none
-_DESCRIBED = "{count: 12, per_rack: 4, seek_ms: 8, MBps: 180, dollars_per_TB: 20}"
+_NODES, _PER_RACK = 12, 4  # nodes that are described where the log has none to plan on; more for longer codes
 
 
 def recommend(
@@ -34,13 +34,16 @@ def recommend(
     nodes, run = tables.get("nodes"), str(runs["run_id"].iloc[0])
     if options.write is not None and not {"files", "nodes"} <= set(options.write):
         return Recommendation(f"{_known(nodes)}{_bursts(tables)}", run, "")
+    if not len(tables["files"]):
+        return Recommendation(f"{_known(nodes)}{_bursts(tables)} There is no file to plan for.", run, "")
     advised = (("k", f" k={_K}"), ("min_extra_chunks", f" min_extra_chunks={_EXTRA}"))
     more = "".join(words for name, words in advised if _lacks(tables["files"], name))
     bursty = burstier_scale(tables) is not None
     name = f"/{runs['batch_id'].iloc[0]}.parquet" if several else ""
     files, here = f" files={word(f'{options.out}/files{name}')}", f" {word(options.out)}"
     # a log of fewer nodes than a file needs, as that of one disk, is planned on others
-    others = nodes is None or len(nodes) < _least_nodes(tables["files"])
+    least = _least_nodes(tables["files"])
+    others = nodes is None or len(nodes) < least
     log = options.trace if several else options.out
     by_log = f" objective=trace trace={word(log)}"
     if several:
@@ -50,7 +53,7 @@ def recommend(
         inputs = by_log if bursty else files
     else:
         inputs = by_log if bursty else here
-    described = f" nodes='{_DESCRIBED}'" if others else ""
+    described = f" nodes='{_description(least)}'" if others else ""
     sentence = f"{_known(nodes)}{_bursts(tables)} Next: ecjax optimize{inputs}{described}{more}"
     return Recommendation(sentence, run, "")
 
@@ -62,9 +65,15 @@ def _known(nodes: pa.Table | None) -> str:
 
 
 def _least_nodes(files: pa.Table) -> int:
-    """Chunks of the longest code that the next command plans with."""
+    """Chunks of the longest code that the next command plans with; there is a file."""
     parts = (("k", _K), ("min_extra_chunks", _EXTRA))
     return sum(least if _lacks(files, name) else int(pc.max(files[name]).as_py()) for name, least in parts)
+
+
+def _description(least: int) -> str:
+    """Nodes in racks, at least so many of them, for option ``nodes``."""
+    count = max(_NODES, -(-least // _PER_RACK) * _PER_RACK)
+    return f"{{count: {count}, per_rack: {_PER_RACK}, seek_ms: 8, MBps: 180, dollars_per_TB: 20}}"
 
 
 def _lacks(files: pa.Table, name: str) -> bool:

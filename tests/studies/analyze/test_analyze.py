@@ -340,6 +340,16 @@ def test_the_next_command_names_files_where_there_are_several_logs(tmp_path):
     assert next_words(tmp_path / "rows") == []
 
 
+def test_the_next_command_describes_as_many_nodes_as_a_code_needs(tmp_path):
+    """Racks of four for k chunks and two more."""
+    log = chunk_log(node_id=None, start_s=None, finish_s=None, request_id=list(range(6)))
+    pq.write_table(pa.table(log), tmp_path / "log.parquet")
+    for k, count in ((10, 12), (11, 16), (19, 24)):
+        run(tmp_path / "log.parquet", tmp_path / str(k), k=k)
+        sentence = json.loads((tmp_path / str(k) / "recommended.json").read_text())["sentence"]
+        assert f"nodes='{{count: {count}, per_rack: 4, " in sentence and "min_extra_chunks=2" in sentence
+
+
 def test_stalls_are_part_of_the_law(tmp_path):
     log, service = stalling_log(0.05, 5.0)
     _, text = analysed(tmp_path, log)
@@ -403,6 +413,14 @@ def test_files_of_no_bytes_are_left_out(tmp_path):
     _, text = analysed(tmp_path, chunk_log(bytes=[100.0, 100.0, 0.0, 0.0, 100.0, 100.0]))
     assert "1 file of which no byte was asked for is left out" in " ".join(text.split())
     assert read_results(tmp_path / "out", "files")["file_id"].tolist() == ["a"]
+
+
+def test_a_log_of_which_no_file_is_left_has_nothing_to_plan(tmp_path):
+    code, text = analysed(tmp_path, chunk_log(bytes=[0.0] * 6))
+    assert code == 0 and "2 files of which no byte was asked for are left out" in " ".join(text.split())
+    sentence = json.loads((tmp_path / "out" / "recommended.json").read_text())["sentence"]
+    # x serves three requests for 1 s each in the 4 s of the log
+    assert "x is the busiest: load 0.75" in sentence and sentence.endswith("There is no file to plan for.")
 
 
 def test_files_of_unknown_size_are_not_those_of_no_bytes(tmp_path):
