@@ -232,7 +232,7 @@ def _checked(
             if len(dumps[kind]) > 1:
                 notes.append(f"{len(dumps[kind])} outputs of {printed_by}: that in {name} counts")
     raw = {name: tuple(int(osd) for osd in sets["raw"]) for name, sets in newest.get("raw", {}).items()}
-    groups = sorted((each for _, each in dumps["groups"]), key=lambda each: str(each.get("stamp", "")))
+    groups = _by_time(dumps["groups"], notes)
     return Dumps(
         str(path),
         digest,
@@ -246,6 +246,21 @@ def _checked(
         counters,
         tuple(notes),
     )
+
+
+def _by_time(named: Sequence[tuple[str, Any]], notes: list[str]) -> list[Mapping[str, Any]]:
+    """Dumps of groups in the order of their times, without copies that were put aside under names such as .json.bak.
+
+    Args:
+        named: with their files.
+        notes: gets a line for what is left out.
+    """
+    usual = [each for each in named if each[0].endswith(_SUFFIXES)]
+    if 2 <= len(usual) < len(named):
+        others = ", ".join(name for name, _ in named if not name.endswith(_SUFFIXES))
+        notes.append(f"{others}: left out, as {len(usual)} outputs of ceph pg dump end in {', '.join(_SUFFIXES)}")
+        named = usual
+    return sorted((each for _, each in named), key=lambda each: str(each.get("stamp", "")))
 
 
 def _newest(named: Sequence[tuple[str, Any]]) -> tuple[str, Any]:

@@ -10,7 +10,7 @@ from ecjax.errors import UserError
 from ecjax.rados.files import Dumps
 from ecjax.rados.pools import ERASURE
 from ecjax.rados.records import NO_OSD
-from ecjax.units import count_text
+from ecjax.units import count_text, time_text
 
 LEAST_S = 30.0  # between two pg dumps: OSDs report every 5 s
 _NAMED = 3
@@ -46,6 +46,11 @@ def measured_rates(
     if seconds < LEAST_S:
         notes.append(
             f"the pg dumps are {seconds:.0f} s apart: OSDs report every 5 s, rates are rough below 30 s"
+        )
+    if len(dumps.groups) > 2:
+        notes.append(
+            f"{len(dumps.groups)} outputs of ceph pg dump: rates are those of the {time_text(seconds)} between the "
+            f"first, of {first['stamp']}, and the last, of {last['stamp']}"
         )
     before = {each["pgid"]: each["stat_sum"] for each in first["pg_stats"]}
     after = [each["stat_sum"] for each in listed]

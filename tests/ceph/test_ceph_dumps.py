@@ -105,6 +105,28 @@ def test_of_several_dumps_the_newest_counts(tmp_path):
         assert f"2 outputs of ceph {printed_by}: that in {name}.json counts" in cluster.notes
 
 
+def test_copies_of_earlier_dumps_make_no_rates(tmp_path):
+    """Of a week before, under names of copies: rates are those of the ten minutes between the others."""
+    parts = made()
+    plain = cluster_of(tmp_path, parts)
+    assert not any("pg dump" in note for note in plain.notes)
+    folder = tmp_path / "dumps"
+    earlier = json.loads(json.dumps(parts["groups"][0]))
+    earlier["pg_map"]["stamp"] = "2025-12-25T00:00:00.000000+0000"
+    for group in earlier["pg_map"]["pg_stats"]:
+        group["stat_sum"]["num_read"] = group["stat_sum"]["num_read_kb"] = 0
+    for name in ("pg.0.json.bak", "pg.old"):
+        (folder / name).write_text(json.dumps(earlier))
+    cluster = read_cluster(read_dumps(folder))
+    np.testing.assert_array_equal(cluster.groups.rate, plain.groups.rate)
+    assert any(note.startswith("pg.0.json.bak, pg.old: left out") for note in cluster.notes)
+    # one that has such a name as the others counts, which is said
+    (folder / "pg.old").rename(folder / "old.json")
+    cluster = read_cluster(read_dumps(folder))
+    assert np.all(cluster.groups.rate < plain.groups.rate)
+    assert any("3 outputs of ceph pg dump: rates are those of the 7.01 days" in note for note in cluster.notes)
+
+
 @pytest.mark.parametrize(
     ("state", "clean"),
     [
