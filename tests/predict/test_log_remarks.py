@@ -78,3 +78,18 @@ def test_what_is_seen_of_a_log():
         np.testing.assert_allclose(seen.silences + times[0], [[9.5, 100.0]], atol=0.5)
     every = seen_of(Logged(np.linspace(0, 10, 50), np.zeros(50, int)))
     assert (every.reads, every.files, every.tied, len(every.silences)) == (50, 1, 0.0, 0)
+
+
+def test_what_is_silent_is_so_at_every_speed():
+    """Nights of sixteen hours in a year from nine to five: at half of its speed each lasts 32 h."""
+    rng = np.random.default_rng(0)
+    days = 86400.0 * np.arange(365)
+    times = np.sort(rng.uniform(9 * 3600, 17 * 3600, (365, 50)), axis=1) + days[:, None]
+    logged = Logged(times.ravel(), np.zeros(times.size, int), tick_s=0.001)
+    seen = seen_of(logged)
+    assert len(seen.silences) == 364
+    for factor in (0.5, 16.0):
+        faster = seen.faster(factor)
+        assert (faster.reads, faster.files, faster.tick_s) == (times.size, 1, 0.001 / factor)
+        assert faster.length_s == pytest.approx((times[-1, -1] - times[0, 0]) / factor)
+        np.testing.assert_allclose(faster.silences[:, 1], (times[1:, 0] - times[0, 0]) / factor)

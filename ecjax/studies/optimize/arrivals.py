@@ -1,6 +1,7 @@
 """The log that option ``trace`` names: its arrivals, and the rates of the files that it shows."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.planning.trace.steady import Steady, steady
+from ecjax.predict.log_remarks import Seen, seen_of
 from ecjax.predict.logged import Logged
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.spine.logs import ANALYZE, log_reading, open_reading
@@ -40,6 +42,11 @@ class LoggedArrivals:
     reading: dict[str, Any]
     logged: Logged
     files: int
+
+    @cached_property
+    def seen(self) -> Seen:
+        """What estimates rest on, for all plans."""
+        return seen_of(self.logged)
 
     @property
     def span_s(self) -> float:

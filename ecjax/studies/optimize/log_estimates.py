@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ecjax.planning import Solution
-from ecjax.predict.log_remarks import remarks, seen_of
+from ecjax.predict.log_remarks import remarks
 from ecjax.predict.logged import ServedPlan, logged_estimate
 from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -28,4 +28,5 @@ def log_estimates(options: OptimizeOptions, case: Case, lane: Lane, plan: Soluti
     logged = case.arrivals.logged.faster(lane.rate_scale)
     served = ServedPlan(problem, laws, np.asarray(plan.probabilities), np.asarray(plan.stored))
     estimate = logged_estimate(served, logged)
-    return trace_columns(estimate, remarks(estimate, seen_of(logged), case.names.nodes.to_pylist()))
+    seen = case.arrivals.seen.faster(lane.rate_scale)
+    return trace_columns(estimate, remarks(estimate, seen, case.names.nodes.to_pylist()))

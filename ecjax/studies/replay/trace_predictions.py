@@ -51,12 +51,13 @@ def trace_predictions(
     rate, classes = np.asarray(at.problem.files.rate), at.plan.classes
     groups = Groups(classes.of_file, len(classes.names), most_read(rate))
     if case.reads is not None:
-        logged = _logged(case.reads).faster(point.rate_scale)
+        as_logged = _logged(case.reads)
+        logged = as_logged.faster(point.rate_scale)
         length = float(logged.times_s[-1])
         if not options.estimate:
             return {}, remark_column(undrained(logged_queues(plan, logged), length, names))
         estimate = logged_estimate(plan, logged, groups)
-        words = remarks(estimate, seen_of(logged), names)
+        words = remarks(estimate, seen_of(as_logged).faster(point.rate_scale), names)
     else:
         assert case.factors is not None
         length, ending = time_of_reads(rate, case.factors, options.requests), "the replay"

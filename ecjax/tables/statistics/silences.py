@@ -8,6 +8,7 @@ _FEWEST = 32  # times without arrivals that are no stretches, which tell long on
 _LONGEST = 1023 + _FEWEST  # times without arrivals that are followed: the nights of some years, and others
 _LEAST_SHARE, _LEAST_S = 0.01, 4 * 3600.0  # of the span, and s: a silent stretch lasts at least one of them
 _APART = 5.0  # times as long as the longest wait between arrivals that is not one
+_PART = 1 << 16  # arrivals at a time, whose gaps are more than those that are followed
 
 
 @njit()
@@ -39,9 +40,11 @@ class Silences:
             return
         if np.isnan(self._last_s):
             self._first_s = self._last_s = float(times[0])
-        least = self._gaps[-1, 1] if len(self._gaps) == _LONGEST else 0.0
-        self._merge(_longer(times, self._last_s, least))
-        self._last_s = float(times[-1])
+        for begin in range(0, times.shape[0], _PART):
+            part = times[begin : begin + _PART]
+            least = self._gaps[-1, 1] if len(self._gaps) == _LONGEST else 0.0
+            self._merge(_longer(part, self._last_s, least))
+            self._last_s = float(part[-1])
 
     def absorb(self, other: "Silences") -> None:
         """Add arrivals that come later."""

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ecjax.tables.statistics import silences as silences_module
 from ecjax.tables.statistics import ticks
 from ecjax.tables.statistics.silences import Silences
 from ecjax.tables.statistics.ticks import Clock, TickHistogram, uneven_ticks
@@ -173,6 +174,23 @@ def test_a_hole_in_a_log_is_a_silent_stretch():
     late.add(holed[2000:])
     early.absorb(late)
     np.testing.assert_array_equal(early.stretches(0.0), found)
+
+
+def test_a_long_log_is_looked_through_in_parts(monkeypatch):
+    """Its longest gaps, which a sort of all of them gives, without as many rows as arrivals at a time."""
+    times = np.cumsum(np.random.default_rng(4).exponential(1.0, 300_000))
+    rows, longer = [], silences_module._longer
+
+    def counting(*given):
+        gaps = longer(*given)
+        rows.append(len(gaps))
+        return gaps
+
+    monkeypatch.setattr(silences_module, "_longer", counting)
+    silences = Silences()
+    silences.add(times)
+    np.testing.assert_array_equal(silences._gaps[:, 1], np.sort(np.diff(times))[::-1][: len(silences._gaps)])
+    assert len(silences._gaps) > 1000 and max(rows) <= 1 << 16 and sum(rows) < 80_000
 
 
 @pytest.mark.parametrize(
