@@ -11,7 +11,7 @@ from rich.console import Console
 from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.planning.trace.plan import plan_trace
-from ecjax.studies.optimize import trace_run
+from ecjax.studies.optimize import arrivals, trace_run
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.replay.options import ReplayOptions
@@ -264,6 +264,17 @@ def test_writes_are_no_reads_that_an_estimate_rests_on(tmp_path):
     assert planned(objective="bound", estimate=True, **names) == 0
     run = read_results(names["out"], "runs").iloc[0]
     assert f"The log has {np.count_nonzero(~write)} reads:" in run["trace_remarks"]
+
+
+def test_a_log_is_looked_through_once_for_all_plans(tmp_path, monkeypatch):
+    times, seen_of = [], arrivals.seen_of
+    monkeypatch.setattr(arrivals, "seen_of", lambda log: times.append(1) or seen_of(log))
+    names = logged(tmp_path)
+    lanes = {"theta": [0.0, 100.0], "rate_scale": [0.5, 1.0]}
+    assert planned(objective="bound", estimate=True, **lanes, **names) == 0
+    told = read_results(names["out"], "runs")["trace_remarks"]
+    reads = len(pd.read_parquet(names["trace"]))
+    assert len(told) == 4 and told.str.contains(f"The log has {reads} reads:").all() and len(times) == 1
 
 
 def test_a_log_without_a_table_of_its_files_is_sent_to_analyze(tmp_path):
