@@ -7,13 +7,13 @@ from ecjax.units import count_text, time_text
 
 
 def end_of_rates(table: pa.Table) -> float:
-    """When the intervals of a table of rates end, s; 0 where it does not say how long they are, or one has no end."""
+    """When the intervals of a table of rates end, s; 0 where it does not say how long each is, or one has no end."""
     if "duration_s" not in table.column_names:
         return 0.0
     duration = table["duration_s"]
     if not (pa.types.is_floating(duration.type) or pa.types.is_integer(duration.type)):
         return 0.0
-    end = float(np.nanmax(table["start_s"].to_numpy() + duration.to_numpy(), initial=0.0))
+    end = float(np.max(table["start_s"].to_numpy() + duration.to_numpy(), initial=0.0))
     return end if np.isfinite(end) else 0.0
 
 

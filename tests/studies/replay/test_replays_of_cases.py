@@ -316,5 +316,9 @@ def test_the_end_of_a_table_of_rates_is_said(tmp_path, caplog):
         assert "requests=" not in said(requests=2000, rate_scale=[0.01])
         pq.write_table(pa.table(table | {"duration_s": [1000.0, np.inf]}), path)
         assert said(requests=2000) == ""
+        # an interval that is open
+        for durations in ([1000.0, None], [1000.0, np.nan], [1000, None]):
+            pq.write_table(pa.table(table | {"duration_s": durations}), path)
+            assert said(requests=2000) == ""
         pq.write_table(pa.table(table).drop_columns(["duration_s"]), path)
         assert said(requests=2000) == ""
