@@ -16,7 +16,13 @@ _MOST_EDGES = 2 * 10**7  # of classes to nodes: seconds, and 4 GB
 _NAMED = 5  # nodes named in a message
 
 
-def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table, per_node: int = 1) -> None:
+def check_feasible(
+    problem: Problem,
+    nodes: pa.Table,
+    files: pa.Table,
+    per_node: int = 1,
+    max_chunks_per_site: int | None = None,
+) -> None:
     """Whether every row can have its least code length within all constraints together.
 
     Exact for files without groups (a maximum flow from classes of rows with equal masks and lengths to the nodes);
@@ -30,6 +36,8 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table, per_node:
         nodes: checked nodes table.
         files: checked files table.
         per_node: chunks of a file that each of its nodes keeps; the problem counts them as one, messages do not.
+        max_chunks_per_site: as it was set, of which the problem keeps whole nodes; None: what these come to. Only
+            messages have it.
 
     Raises:
         UserError: the constraint and the first file or node that fails.
@@ -52,7 +60,7 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table, per_node:
             number = count[file if row is None else row[file]]
             raise UserError(
                 f"{of_file(files, file, 'forbidden_nodes')}: leaves {number} of {m} nodes; at least {least(file)} are "
-                "needed, max(k + min_extra_chunks, d)"
+                f"needed, {_least_length(per_node)}"
             )
     if problem.per_site is not None:
         room = _room_at_sites(np.ones((1, m), bool) if mask is None else mask, problem)
@@ -60,13 +68,19 @@ def check_feasible(problem: Problem, nodes: pa.Table, files: pa.Table, per_node:
         if short.any():
             file = first_file(short)
             most = room[0 if mask is None else file if row is None else row[file]]
+            given = problem.per_site * per_node if max_chunks_per_site is None else max_chunks_per_site
             raise UserError(
-                f"{of_file(files, file)}: max_chunks_per_site={problem.per_site * per_node} leaves room for "
-                f"{most * per_node} chunks at the sites of its nodes; at least {least(file) * per_node} are needed, "
-                "max(k + min_extra_chunks, d)"
+                f"{of_file(files, file)}: max_chunks_per_site={given} leaves room for {most * per_node} chunks at the "
+                f"sites of its nodes; at least {least(file) * per_node} are needed, {_least_length(per_node)}"
             )
     if problem.capacity is not None:
         _check_capacity(problem, floor, mask, nodes, files, first_file, per_node)
+
+
+def _least_length(per_node: int) -> str:
+    """What a number of nodes or chunks that a file needs comes from."""
+    least = "max(k + min_extra_chunks, d)"
+    return least if per_node == 1 else f"for {least} chunks, {per_node} to a node"
 
 
 def _room_at_sites(mask: np.ndarray, problem: Problem) -> np.ndarray:
@@ -99,9 +113,10 @@ def _check_capacity(
         if short.any():
             file = first_file(short)
             row = int(np.argmax(short)) if problem.row is None else int(np.asarray(problem.row)[file])
+            held_of_each = "a chunk" if per_node == 1 else f"{per_node} chunks"
             raise UserError(
-                f"{of_file(files, file)}: its group has {weight[row]} files, and {room[row]} of its nodes can hold a "
-                f"chunk of each (capacity_chunks); at least {floor[row]} are needed, max(k + min_extra_chunks, d)"
+                f"{of_file(files, file)}: its group has {weight[row]} files, and {room[row]} of its nodes can hold "
+                f"{held_of_each} of each (capacity_chunks); at least {floor[row]} are needed, {_least_length(per_node)}"
             )
     most = weight.sum() if mask is None else weight @ mask
     if np.all(capacity >= most) or needed > _MOST_FLOW:

@@ -108,6 +108,28 @@ def test_chunks_that_a_node_keeps_together_are_counted_as_chunks():
         check_feasible(problem, NODES, files, per_node=2)
 
 
+def test_messages_name_what_was_set_and_say_how_many_chunks_a_node_keeps():
+    """Of three chunks to a site one node with two is left, at each of two sites."""
+    problem, files = instance([4, 4, 3], per_site=3 // 2)
+    with pytest.raises(UserError) as caught:
+        check_feasible(problem, NODES, files, per_node=2, max_chunks_per_site=3)
+    assert str(caught.value) == (
+        "files: row 0 (file_id=f0): max_chunks_per_site=3 leaves room for 4 chunks at the sites of its nodes; at least "
+        "8 are needed, for max(k + min_extra_chunks, d) chunks, 2 to a node"
+    )
+    problem, files = instance([1, 2], capacity=[3, 2, 2, 2], weights=[1, 3], row=[0, 1, 1, 1])
+    with pytest.raises(UserError) as caught:
+        check_feasible(problem, NODES, files, per_node=2)
+    assert str(caught.value) == (
+        "files: row 1 (file_id=f1): its group has 3 files, and 1 of its nodes can hold 2 chunks of each "
+        "(capacity_chunks); at least 2 are needed, for max(k + min_extra_chunks, d) chunks, 2 to a node"
+    )
+    masks = [[True] * 4, [True, True, False, False]]
+    problem, files = instance([4, 3], masks)
+    with pytest.raises(UserError, match="leaves 2 of 4 nodes; at least 3 are needed, for max.* chunks, 2 to a node"):
+        check_feasible(problem, NODES, files, per_node=2)
+
+
 def test_too_little_room_at_the_sites():
     expected = (
         "files: row 2 (file_id=f2): max_chunks_per_site=1 leaves room for 2 chunks at the sites of its nodes; at least "

@@ -188,7 +188,14 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         per_node=per_node,
     )
     point = tables.what_if or tables.code
-    error = tables.error or _error_of(point, partial(check_feasible, problem, nodes, files, per_node))
+    feasible = partial(
+        check_feasible,
+        nodes=nodes,
+        files=files,
+        per_node=per_node,
+        max_chunks_per_site=options.max_chunks_per_site,
+    )
+    error = tables.error or _error_of(point, partial(feasible, problem))
     if bounded(options) and tables.arrivals is not None:
         try:
             check_form(problem, *tables.arrivals.numbers)
@@ -204,7 +211,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         shares(options.weights, classes.names)
         deadlines(options.deadline_s, classes.names)
         fixed_lengths = with_lengths(problem, names, files)
-        error = error or _error_of(point, partial(check_feasible, fixed_lengths, nodes, files, per_node))
+        error = error or _error_of(point, partial(feasible, fixed_lengths))
     places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan", "trace")}
     return Case(
         problem=problem,
