@@ -9,7 +9,7 @@ from ecjax.tables.importers.text import as_text
 _SLASH, _QUERY, _PERCENT, _SPACE, _ESCAPE, _COLON, _BRACKET = 47, 63, 37, 32, 92, 58, 91
 _V, _ZERO, _ONE, _POINT = 118, 48, 49, 46
 _X = 120
-_AUTH = np.frombuffer(b"auth", np.uint8)
+_TOKENS = np.frombuffer(b"auth/v1.0", np.uint8)  # where Swift's own authentication gives them
 # Apache writes control characters as C does
 _LETTERS, _CONTROLS = np.frombuffer(b"bnrtv", np.uint8), np.frombuffer(b"\b\n\r\t\v", np.uint8)
 _U64 = np.uint64
@@ -104,11 +104,11 @@ def _is_version(data, begin, end):
 
 
 @njit()
-def _is_auth(data, begin, end):
-    """Whether this is the part by which Swift's own authentication is addressed."""
-    same = end - begin == _AUTH.shape[0]
-    for letter in range(_AUTH.shape[0]):
-        same = same and data[begin + letter] == _AUTH[letter]
+def _is_of_tokens(data, begin, end):
+    """Whether this is the path of Swift's own authentication."""
+    same = end - begin == _TOKENS.shape[0]
+    for letter in range(_TOKENS.shape[0]):
+        same = same and data[begin + letter] == _TOKENS[letter]
     return same
 
 
@@ -116,14 +116,14 @@ def _is_auth(data, begin, end):
 def _past_version(data, begin, end):
     """Where a path of Swift goes on after the version of its API; the same place where it is one of S3.
 
-    Tokens of an authentication of Swift's own (auth/v1.0) are no objects: the end. In a bucket they may be a key.
+    Tokens of an authentication of Swift's own (auth/v1.0) are no objects: the end. Others in a bucket auth are.
     """
     slash = begin
     while slash < end and data[slash] != _SLASH:
         slash += 1
     if _is_version(data, begin, slash):
         return min(slash + 1, end)
-    return end if _is_auth(data, begin, slash) and _is_version(data, slash + 1, end) else begin
+    return end if _is_of_tokens(data, begin, end) else begin
 
 
 @njit()
