@@ -11,6 +11,7 @@ from ecjax.units import count_text, time_text
 
 _FEW = 1000  # requests
 _PARTIAL = 4.0  # standard errors below its neighbour, that a tick is a part of one
+_ROUNDING = 4 * np.finfo(float).eps  # of times by ticks
 
 
 def _whole_ticks(counts: TickCounts) -> tuple[int, int]:
@@ -104,7 +105,7 @@ def _silence(statistics: TraceStatistics) -> str:
 
 def _segments(counts: TickCounts, silences: np.ndarray) -> list[tuple[int, int]]:
     """Ticks between silent stretches, from and to (not included)."""
-    ticks = np.floor(silences / counts.tick_s + 1e-6).astype(np.int64)
+    ticks = np.floor(silences / counts.tick_s * (1 + _ROUNDING)).astype(np.int64)
     first, last = _whole_ticks(counts)
     begins, ends = [first, *ticks[:, 1].tolist()], [*(ticks[:, 0] + 1).tolist(), last]
     return [(begin, end) for begin, end in zip(begins, ends, strict=True) if end > begin]

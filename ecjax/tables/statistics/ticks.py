@@ -174,6 +174,10 @@ class Clock:
         self.last = int(places[-1])
         return places
 
+    def without_rounding(self, since_s: np.ndarray) -> np.ndarray:
+        """Times since the first arrival (s) as the clock has them; times since 1970 are written less exactly."""
+        return np.rint(since_s / self.unit_s) * self.unit_s if self._ticked else since_s
+
     def absorb(self, other: "Clock") -> None:
         """Take in the times of later arrivals of the same log."""
         if other._begin is not None:

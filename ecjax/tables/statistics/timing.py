@@ -134,6 +134,6 @@ class Timing:
             writes if writes is not None and writes.tick.size else None,
             {name: each for name, each in counts.items() if each.tick.size},
             len(ids),
-            self._silences.stretches(step_s),
+            clock.without_rounding(self._silences.stretches(step_s)),
             step_s,
         )

@@ -6,12 +6,15 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from ecjax.studies.analyze import burst_notices
 from ecjax.studies.analyze.burst_words import burstiness_text, scale_text
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.study import analyze_study
+from ecjax.tables.importers import open_trace
 from ecjax.tables.read import read_input
 from ecjax.tables.recommendation import read_recommendation
 from ecjax.tables.results import read_results
+from ecjax.tables.statistics.scan import scan
 from ecjax.traffic.burstiness import BURSTIER, POISSON, REGULAR, UNKNOWN
 
 
@@ -118,6 +121,18 @@ def test_a_log_with_a_hole_says_what_holds_without_it(tmp_path):
         and "in between, as Poisson at scales up to" in notice
     )
     assert "burstier" not in notice
+
+
+def test_what_is_between_holes_begins_and_ends_with_the_ticks_of_reads(tmp_path):
+    """Milliseconds since 1970, which a float rounds to 0.24 us: six holes of 100 s."""
+    places = np.sort(np.random.default_rng(7).integers(0, 3_000_000, 6000))
+    places = places[places % 500_000 < 400_000]
+    analysed(tmp_path, 1.7e9 + places / 1000)
+    times = scan(open_trace(tmp_path / "log.parquet")).times
+    assert times.reads.tick_s == 0.001
+    parts = np.split(places - places[0], np.flatnonzero(np.diff(places) > 90_000) + 1)
+    segments = burst_notices._segments(times.reads, times.silences)
+    assert segments == [(part[0], part[-1] + 1) for part in parts] and len(parts) == 6
 
 
 def test_few_requests_of_one_file(tmp_path):
