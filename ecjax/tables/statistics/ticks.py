@@ -24,6 +24,10 @@ _LEAST_GAPS = 64  # between times that differ, of which whole numbers of ticks s
 _LEAST_PLACES = 3  # of a tick whose beginnings, each rounded to a place, show that they are regular
 _REGULAR = 0.99  # share of gaps that are whole numbers of ticks, but where the clock was set
 _SLEWED = 1e-3  # of a tick
+_WINDOWS = (1, 2, 4, 8, 16, 32)  # gaps in a row that together are whole numbers of ticks, too
+_ROUNDED = 1.5  # places: of both ends of a window, and of the mean tick
+_DRIFT = 1e-4  # of the length of a window, as clocks are slewed
+_EVEN = 0.5  # of arrivals by tick, variance to mean: random ones have 1, and those in bursts more
 
 
 class TickCounts(NamedTuple):
@@ -209,8 +213,9 @@ class UnevenTicks(NamedTuple):
 def uneven_ticks(times: np.ndarray, resolution_s: float) -> UnevenTicks | None:
     """Ticks of the clock of a log, where they are no whole number of its steps; None: they are, or none show.
 
-    Beside what ``Clock.uneven_step`` asks for, all gaps have to be whole numbers of ticks, as those between batches
-    that come by themselves are not.
+    Beside what ``Clock.uneven_step`` asks for, all gaps have to be whole numbers of ticks, alone and in a row, as those
+    between batches that come by themselves are not, and numbers of arrivals by tick have to vary: a client that sends
+    as many at regular times looks like a clock, and the finer one, which takes them to come together, is taken.
 
     Args:
         times: arrivals in order, s, (n,).
@@ -232,12 +237,36 @@ def uneven_ticks(times: np.ndarray, resolution_s: float) -> UnevenTicks | None:
         if near.all():
             break
         reach *= 4
-    # both ends of a gap are rounded by half a place, and clocks are slewed
-    whole = np.abs(lengths - np.rint(lengths / tick) * tick) <= 1.0 + _SLEWED * tick
-    if counts[whole].sum() < _REGULAR * len(gaps):
-        return None
     number = np.append(0, np.cumsum(np.rint(gaps / tick).astype(np.int64)))
+    arrivals = np.diff(begins, append=len(times))
+    if not _is_regular(gaps, number, tick) or _are_even(arrivals, int(number[-1]) + 1):
+        return None
     return UnevenTicks(tick * clock.unit_s, times[begins], number)
+
+
+def _is_regular(gaps: np.ndarray, number: np.ndarray, tick: float) -> bool:
+    """Whether times are those of ticks but for their rounding; jitter of a client adds up, or is more than that.
+
+    Args:
+        gaps: between times, places, (T - 1,).
+        number: of the tick of each time, (T,).
+        tick: places of one.
+    """
+    # both ends of a gap are rounded by half a place, and clocks are slewed
+    whole = np.abs(gaps - np.diff(number) * tick) <= 1.0 + _SLEWED * tick
+    late, settings = np.append(0, np.cumsum(gaps)) - number * tick, np.append(0, np.cumsum(~whole))
+    shares = [float(whole.mean())]
+    for window in _WINDOWS:
+        off, length = np.abs(late[window:] - late[:-window]), (number[window:] - number[:-window]) * tick
+        unset = settings[window:] == settings[:-window]
+        shares.append(float(np.mean((off <= _ROUNDED + _DRIFT * length)[unset])) if unset.any() else 1.0)
+    return min(shares) >= _REGULAR
+
+
+def _are_even(arrivals: np.ndarray, ticks: int) -> bool:
+    """Whether numbers of arrivals by tick vary less than those of requests that come at random, the others being 0."""
+    mean = float(arrivals.sum()) / ticks
+    return float(arrivals @ arrivals) / ticks - mean**2 < _EVEN * mean
 
 
 class TickHistogram:

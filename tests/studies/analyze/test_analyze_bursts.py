@@ -124,7 +124,7 @@ def test_a_log_with_a_hole_says_what_holds_without_it(tmp_path):
 
 
 def test_what_is_between_holes_begins_and_ends_with_the_ticks_of_reads(tmp_path):
-    """Milliseconds since 1970, which a float rounds to 0.24 us: six holes of 100 s."""
+    """Milliseconds since 1970, which a float rounds to 0.24 us, and five holes of 100 s."""
     places = np.sort(np.random.default_rng(7).integers(0, 3_000_000, 6000))
     places = places[places % 500_000 < 400_000]
     analysed(tmp_path, 1.7e9 + places / 1000)

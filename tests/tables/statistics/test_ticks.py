@@ -149,6 +149,28 @@ def test_batches_and_even_clocks_have_no_uneven_ticks():
     assert uneven_ticks(np.zeros(3), 0.001) is None and uneven_ticks(np.zeros(1), 0.0) is None
 
 
+@pytest.mark.parametrize("rounds", [100, 300, 5000])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_client_that_sends_at_regular_times_is_no_clock(rounds, seed):
+    """Every 100 ms but for a millisecond, in milliseconds: requests of a round come together, not within 100 ms."""
+    random = np.random.default_rng(seed)
+    slept = np.cumsum(random.integers(99, 102, rounds)) / 1000
+    overhead = np.round(np.cumsum(0.1 + random.uniform(0, 1e-3, rounds)), 3)
+    scheduled = np.round(0.1 * np.arange(rounds) + random.uniform(0, 1e-3, rounds), 3)
+    exact = np.round(0.1003 * np.arange(rounds), 3)
+    for begins in (slept, overhead, scheduled, exact):
+        assert uneven_ticks(np.repeat(begins, 2), 0.001) is None
+    # nor where it sends some more now and then
+    for begins in (slept, overhead):
+        assert uneven_ticks(np.repeat(begins, 1 + random.poisson(1.0, rounds)), 0.001) is None
+    # random arrivals on a clock of such steps
+    counts = random.poisson(2.0, rounds)
+    ticked = np.repeat(exact, counts)
+    found = uneven_ticks(ticked, 0.001)
+    assert found.length_s == pytest.approx(0.1003, abs=2e-3 / rounds)
+    np.testing.assert_array_equal(found.number, np.flatnonzero(counts) - np.flatnonzero(counts)[0])
+
+
 def test_too_many_series_are_none(monkeypatch):
     monkeypatch.setattr(ticks, "MOST_SERIES", 3)
     histogram, _ = counted(np.arange(10), np.arange(10))
