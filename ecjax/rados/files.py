@@ -258,7 +258,9 @@ def _by_time(named: Sequence[tuple[str, Any]], notes: list[str]) -> list[Mapping
     usual = [each for each in named if each[0].endswith(_SUFFIXES)]
     if 2 <= len(usual) < len(named):
         others = ", ".join(name for name, _ in named if not name.endswith(_SUFFIXES))
-        notes.append(f"{others}: left out, as {len(usual)} outputs of ceph pg dump end in {', '.join(_SUFFIXES)}")
+        notes.append(
+            f"{others}: left out, as {len(usual)} outputs of ceph pg dump end in {', '.join(_SUFFIXES)}"
+        )
         named = usual
     return sorted((each for _, each in named), key=lambda each: str(each.get("stamp", "")))
 

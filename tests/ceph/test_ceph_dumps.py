@@ -124,7 +124,9 @@ def test_copies_of_earlier_dumps_make_no_rates(tmp_path):
     (folder / "pg.old").rename(folder / "old.json")
     cluster = read_cluster(read_dumps(folder))
     assert np.all(cluster.groups.rate < plain.groups.rate)
-    assert any("3 outputs of ceph pg dump: rates are those of the 7.01 days" in note for note in cluster.notes)
+    assert any(
+        "3 outputs of ceph pg dump: rates are those of the 7.01 days" in note for note in cluster.notes
+    )
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,9 @@ def test_messages_name_what_was_set_and_say_how_many_chunks_a_node_keeps():
     )
     masks = [[True] * 4, [True, True, False, False]]
     problem, files = instance([4, 3], masks)
-    with pytest.raises(UserError, match="leaves 2 of 4 nodes; at least 3 are needed, for max.* chunks, 2 to a node"):
+    with pytest.raises(
+        UserError, match="leaves 2 of 4 nodes; at least 3 are needed, for max.* chunks, 2 to a node"
+    ):
         check_feasible(problem, NODES, files, per_node=2)
 
 
