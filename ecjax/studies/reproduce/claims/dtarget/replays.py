@@ -46,13 +46,13 @@ STUDIES = (
         "fig4a",
         ("schedule", "experiment=coflow_fig4a", "rate_scale=1", "generate.servers=30", _TWO, *_DENSE)
         + ("generate.requests=256",),
-        ("seeds=3", "n=[4,18]"),
+        ("seeds=8", "n=[4,18]"),
         ("seeds=100",),
     ),
     Study(
         "fig4b",
         ("schedule", "experiment=coflow_fig4b", _TWO, "lower_bound=false"),
-        ("seeds=4", "k=[3,7]"),
+        ("seeds=10", "k=[3,7]"),
         ("seeds=100",),
     ),
     Study(
