@@ -13,7 +13,10 @@ _ID_COLUMNS = {"class": "class", "file": "file_id", "node": "node_id"}  # by kin
 
 
 class Latencies(NamedTuple):
-    """Latencies from one source: one value per group, G of them, nan where it is not known."""
+    """Latencies from one source: one value per group, G of them.
+
+    It is nan where it is not known, and infinite where a bound or an estimate promises nothing.
+    """
 
     source: str
     mean: np.ndarray  # (G,) s
@@ -26,7 +29,7 @@ class Latencies(NamedTuple):
 
 
 def latency_rows(kind: str, ids: pa.Array | list[str] | None, latencies: Latencies) -> pa.Table:
-    """Rows of ``latencies`` without ``run_id``, of groups with a mean.
+    """Rows of ``latencies`` without ``run_id``, of groups with a finite mean; what else is not finite is null.
 
     Args:
         kind: of the groups: all, class, file or node.
@@ -56,7 +59,7 @@ def latency_rows(kind: str, ids: pa.Array | list[str] | None, latencies: Latenci
     }
     if ids is not None:
         columns[_ID_COLUMNS[kind]] = ids if isinstance(ids, pa.Array) else pa.array(ids, pa.string())
-    return pa.table(columns).filter(pa.array(~np.isnan(latencies.mean)))
+    return pa.table(columns).filter(pa.array(np.isfinite(latencies.mean)))
 
 
 def histogram_rows(source: str, classes: list[str], counts: np.ndarray) -> pa.Table:
@@ -82,6 +85,6 @@ def histogram_rows(source: str, classes: list[str], counts: np.ndarray) -> pa.Ta
 
 
 def _floats(values: np.ndarray | None, count: int) -> pa.Array:
-    return (
-        pa.nulls(count, pa.float64()) if values is None else pa.array(values, pa.float64(), from_pandas=True)
-    )
+    if values is None:
+        return pa.nulls(count, pa.float64())
+    return pa.array(values, pa.float64(), mask=~np.isfinite(values))

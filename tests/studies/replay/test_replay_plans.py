@@ -77,6 +77,27 @@ def test_a_class_that_outgrows_its_weight_is_named(tmp_path):
     assert words in runs["error"][0]
 
 
+def test_sharing_serves_a_class_that_outgrows_its_weight_without_a_bound(tmp_path):
+    """Class b asks for 0.238 of node y, of which it has 0.2, and has there what class a leaves of it."""
+    weights = [("a", "x", 0.6), ("a", "y", 0.8), ("b", "x", 0.4), ("b", "y", 0.2)]
+    plan = plan_by_hand(tmp_path, "weighted", weights)
+    code, runs = replay(plan, tmp_path / "out", rate_scale=2.0, queue="shared", requests=20_000)
+    assert code == 0 and list(runs["status"]) == ["ok"]
+    assert runs["latency_s"].isna().all() and runs["mean_s"].notna().all()
+    latencies = read_results(tmp_path / "out", "latencies")
+    told, bound = (latencies[latencies["source"] == source] for source in ("replayed", "bound"))
+    assert set(told["file_id"].dropna()) == {10, 11, 12, 13}
+    # all files of class b are read from y; of class a those of one chunk wait in a queue M/G/1 of their own
+    assert set(bound["group"]) == {"class", "file"} and set(bound["class"].dropna()) == {"a"}
+    rate, share = 2 * RATES[:2, None] * PLACED[:2], np.array([0.6, 0.8])
+    first = (FIXED + VARIABLE + 0.1 * SIZES[:2, None]) / share
+    second = first**2 + (VARIABLE / share) ** 2
+    sojourn = first + (rate * second).sum(axis=0) / (2 * (1 - (rate * first).sum(axis=0)))
+    means = bound.dropna(subset=["file_id"]).set_index("file_id")["mean_s"]
+    expected = (PLACED[:2] * sojourn).sum(axis=1)
+    assert dict(means) == pytest.approx(dict(zip([10, 11], expected, strict=True)), rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("queue", "weights", "words"),
     [
