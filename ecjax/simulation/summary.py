@@ -5,7 +5,8 @@ correlate. Where the mean changes with time in every replication alike (outages,
 from those of the other replications counts, not from each other; of one replication, which cannot tell, all does. The
 warm-up is cut where MSER (White, "An effective truncation heuristic", Simulation 69, 1997) puts it, at the next
 segment of the tally; one that reaches into the second half, or halves that differ, mark a run as not stationary.
-Intervals of quantiles come from the replications, which are independent, by Student's law.
+Intervals of quantiles come from the replications, which are independent, by Student's law; so do those of the means of
+files, which have no batches, and of groups with too few requests for batches.
 """
 
 import math
@@ -22,7 +23,8 @@ LEVELS = (0.5, 0.9, 0.99, 0.999)
 _FEWEST_BATCHES = 8
 _HALF = 16  # batches of each half in the test for drift
 _MOST_BATCHES = 64
-_FEWEST_REPLICATIONS = 3  # for intervals of quantiles
+_FEWEST_REPLICATIONS = 3  # for intervals by what they differ by
+_FEWEST_FILLED = 3 * BATCHES // 4  # of fewer requests, one each, batches do not tell how long these correlate
 _FEWEST_BEYOND = 10  # requests above a quantile, in every replication, for its interval
 _SIGNIFICANCE = 1e-3
 _UNLIKE = 0.01  # a beginning that differs from the rest by more than this chance is warm-up
@@ -52,10 +54,19 @@ class Batches(NamedTuple):
     Attributes:
         each: of the replications.
         alike: whether the mean changes with time, in all replications alike.
+        kept: how many of them, from the first on, tell how far the mean varies; 0: too few requests came.
     """
 
     each: list[np.ndarray]
     alike: bool
+    kept: int
+
+    def half_width(self, group: int) -> float:
+        """Half width of the 95 % interval of the mean of a group, s; nan where they are too few."""
+        of_group = [batches[group] for batches in self.each]
+        if self.alike:
+            return interval_beside_others(of_group)
+        return interval([batches[: self.kept] for batches in of_group]) if self.kept else math.nan
 
 
 def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -> Summary:
@@ -77,18 +88,20 @@ def summarise(tallies: list[Tally], spans: list[float], varying: bool = False) -
     stationary = first is not None
     start = first if first is not None else possible[-1]
     segment = SEGMENTS.index(start)
-    sums = sum(t.sums[segment:].sum(axis=0) for t in tallies)
+    sums = np.stack([t.sums[segment:].sum(axis=0) for t in tallies])
     histograms = np.stack([t.bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
     alike = varying and len(tallies) > 1
+    kept = filled - start if filled >= _FEWEST_FILLED else 0
     batches = [t.batches[:, start:] for t in tallies]
     together = [b[:classes].sum(axis=0, keepdims=True) for b in batches]
     of_files = np.stack([t.file_bins[segment:].sum(axis=0, dtype=np.int64) for t in tallies])
     bins = histograms.sum(axis=0)
     of_all = histograms[:, None, :classes].sum(axis=2)
+    of_reads = sums[:, :classes].sum(axis=1, keepdims=True)
     return Summary(
-        **_statistics(sums, histograms, Batches(batches, alike), of_files),
+        **_statistics(sums, histograms, Batches(batches, alike, kept), of_files),
         all=Summary(
-            **_statistics(sums[None, :classes].sum(axis=1), of_all, Batches(together, alike)),
+            **_statistics(of_reads, of_all, Batches(together, alike, kept)),
             bins=bins[:classes],
             all=None,
             warm_up=start / max(filled, 1),
@@ -138,25 +151,38 @@ def quantile_half_widths(replications: np.ndarray) -> np.ndarray:
     return np.where(known, half_width, np.nan)
 
 
+def _half_widths_of_means(sums: np.ndarray) -> np.ndarray:
+    """Half widths of the 95 % intervals of means, (G,) s, by what replications differ by: sums (R, G, 3).
+
+    Nan where these are fewer than three, or one of them counted nothing.
+    """
+    number = len(sums)
+    if number < _FEWEST_REPLICATIONS:
+        return np.full(sums.shape[1], np.nan)
+    with np.errstate(invalid="ignore"):
+        each = sums[..., 1] / sums[..., 0]
+    return np.asarray(stats.t.ppf(0.975, number - 1) * each.std(axis=0, ddof=1) / math.sqrt(number))
+
+
 def _statistics(
     sums: np.ndarray, bins: np.ndarray, batches: Batches, file_bins: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Sums (G, 3); histograms (R, G', bins) of the first G' groups, and (R, r, bins) of the last ones, the files."""
-    count, total, square = sums.T
+    """Sums (R, G, 3); histograms (R, G', bins) of the first G' groups, and (R, r, bins) of the last ones, the files."""
+    count, total, square = sums.sum(axis=0).T
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / count
         deviation = np.sqrt(np.maximum(square / count - mean**2, 0.0))
-        half_width = stats.norm.ppf(0.975) * deviation / np.sqrt(count)
-    half_width[count < 2] = np.nan
-    levels, half_widths = np.full((2, len(sums), len(LEVELS)), np.nan)
+    half_width = _half_widths_of_means(sums)
+    levels, half_widths = np.full((2, len(count), len(LEVELS)), np.nan)
     first = bins.shape[1]
     levels[:first], half_widths[:first] = quantiles(bins.sum(axis=0)), quantile_half_widths(bins)
     if file_bins is not None and file_bins.shape[1]:
         levels[first:] = quantiles(file_bins.sum(axis=0))
         half_widths[first:] = quantile_half_widths(file_bins)
-    measured = interval_beside_others if batches.alike else interval
     for group in range(len(batches.each[0])):
-        half_width[group] = measured([batch[group] for batch in batches.each])
+        of_batches = batches.half_width(group)
+        if not math.isnan(of_batches):
+            half_width[group] = of_batches
     return {
         "count": count,
         "mean": mean,

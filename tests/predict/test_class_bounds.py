@@ -113,7 +113,7 @@ def test_replays_stay_below(tmp_path, queue):
     pq.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
     pq.write_table(pa.table(files), tmp_path / "files.parquet")
     planning = OptimizeOptions(nodes=str(tmp_path / "nodes.parquet"), files=str(tmp_path / "files.parquet"))
-    few = {"requests": 40_000, "replications": 2, "estimate": False, "figures": []}
+    few = {"requests": 40_000, "replications": 3, "estimate": False, "figures": []}
     options = ReplayOptions(plan="none", planning=planning, queue=queue, out=str(tmp_path / "out"), **few)
     assert replay_study(options, Console(quiet=True)) == 0
     table = (

@@ -49,7 +49,7 @@ def replay_tables(planning, folder, **values):
 @pytest.mark.parametrize("queue", ["priority", "partitioned"])
 def test_replays_agree(tables, tmp_path, queue):
     assert (
-        replay_tables(tables, tmp_path, queue=queue, requests=150_000, replications=2, weights=[0.4, 0.6])
+        replay_tables(tables, tmp_path, queue=queue, requests=100_000, replications=3, weights=[0.4, 0.6])
         == 0
     )
     found = read_results(tmp_path / "out", "latencies").set_index(["group", "source"]).sort_index()

@@ -65,6 +65,57 @@ def test_statistics_are_those_of_the_paths():
     assert found.stationary
 
 
+def test_intervals_of_files_cover_the_true_mean_as_often_as_they_say():
+    """One M/M/1 queue at a load of 0.8, whose reads wait behind each other; four replications, 100 times over."""
+    truth, covered = 1 / (1 - 0.8), 0
+    for first in range(0, 400, 4):
+        runs = [mm1(0.8, 10_000, seed) for seed in range(first, first + 4)]
+        found = summary.summarise([run.tally for run in runs], [run.span for run in runs])
+        covered += abs(found.mean[2] - truth) <= found.half_width[2]
+    assert 90 <= covered <= 98
+
+
+def test_intervals_of_files_are_by_what_replications_differ_by():
+    """Means of 1, 2 and 3 s: Student's 97.5 % point of two degrees of freedom; of two replications none."""
+    tallies = []
+    for mean in (1.0, 2.0, 3.0):
+        counts = tally.empty(tally.BATCHES, 1, 1, 1)
+        counts.sums[:, 2] = [10.0, 10 * mean, 10 * mean**2]
+        counts.batches[0, :] = 1.0, mean
+        tallies.append(counts)
+    found = summary.summarise(tallies, [1.0] * 3, varying=True)
+    assert found.mean[2] == pytest.approx(2.0) and found.half_width[2] == pytest.approx(4.302653 / 3**0.5)
+    assert np.isnan(summary.summarise(tallies[:2], [1.0] * 2, varying=True).half_width[2])
+
+
+@pytest.mark.parametrize("requests", [100, 500, 700, 767])
+def test_few_requests_have_intervals_by_their_replications(requests):
+    """As the means of eight replications have it by Student's law (97.5 % point of seven degrees: 2.364624)."""
+    runs = [mm1(0.3, requests, seed, paths=True) for seed in range(8)]
+    found = summary.summarise([run.tally for run in runs], [run.span for run in runs])
+    start = round(found.warm_up * requests)
+    means = np.array([run.tally.paths[start:].mean() for run in runs])
+    expected = 2.364624 * means.std(ddof=1) / 8**0.5
+    assert found.all.half_width[0] == pytest.approx(expected, rel=1e-6)
+    assert found.half_width[:3] == pytest.approx([expected] * 3, rel=1e-6)
+    # of less than three nothing is known
+    for few in (runs[:1], runs[:2]):
+        found = summary.summarise([run.tally for run in few], [run.span for run in few])
+        assert np.isnan(found.all.half_width[0]) and np.isnan(found.half_width).all()
+
+
+def test_intervals_are_of_the_requests_that_came():
+    """Of 800 independent times: their standard error, whatever room there is for more."""
+    rng = np.random.default_rng(3)
+    counts = tally.empty(800, 1, 1)
+    for b, value in enumerate(rng.normal(1.0, 0.1, 800)):
+        counts.batches[0, b] = 1, value
+        counts.sums[counts.segment[b], 0] += 1, value, value**2
+    counts.began[:800] = np.arange(800)
+    found = summary.summarise([counts], [800.0])
+    assert found.half_width[0] == pytest.approx(1.96 * 0.1 / found.count[0] ** 0.5, rel=0.3)
+
+
 @pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.75])
 def test_the_warm_up_is_cut(level):
     """A start from a high level that decays over a tenth of the run."""

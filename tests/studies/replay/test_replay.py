@@ -126,7 +126,8 @@ def test_utilisation_is_the_load_and_bounds_hold(plan):
         told, bound = rows(plan, group), rows(plan, group, "bound")
         estimated = rows(plan, group, "estimated")
         assert len(told) == len(bound) == len(estimated)
-        assert np.all(told["mean_s"] - told["ci_s"] <= bound["mean_s"])
+        reach = told["ci_s"].fillna(0.0)  # two replications do not tell it of files
+        assert np.all(told["mean_s"] - reach <= bound["mean_s"])
     assert rows(plan, "all", "estimated")["mean_s"][0] == pytest.approx(
         rows(plan, "all")["mean_s"][0], rel=0.04
     )

@@ -54,7 +54,7 @@ def labels(figure) -> list[str]:
 
 
 def latencies(row: dict, of_class: dict[str, tuple[float, float, float]], files=()) -> pa.Table:
-    """Means (replayed, estimated, bound) by class; files are (file_id, replayed, half width, reads, bound)."""
+    """Means (replayed, estimated, bound) by class; files are (file_id, replayed, own half width, reads, bound)."""
     told = []
     for name, means in of_class.items():
         for source, mean in zip(("replayed", "estimated", "bound"), means, strict=True):
@@ -62,7 +62,8 @@ def latencies(row: dict, of_class: dict[str, tuple[float, float, float]], files=
             told.append(own | ({"ci_s": 0.1 * mean} if source == "replayed" else {}))
     for name, mean, half, reads, bound in files:
         own = {"group": "file", "file_id": name}
-        told.append(own | {"source": "replayed", "mean_s": mean, "ci_s": half, "requests": reads})
+        deviation = half / 1.96 * np.sqrt(reads)
+        told.append(own | {"source": "replayed", "mean_s": mean, "std_s": deviation, "requests": reads})
         told.append(own | {"source": "bound", "mean_s": bound})
     return pa.Table.from_pylist(
         [{"run_id": row["run_id"]} | own for own in told], schema=dataset_schema(TABLES, "latencies", IDS)

@@ -23,6 +23,7 @@ _MOST_PANELS = 4
 _MOST_CLASSES = 8
 _MOST_SIZES = 50
 _WAYS = ("-", "--", ":", "-.")  # lines of queues
+_REACH = 1.96  # standard errors of a 95 % interval
 
 
 def class_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
@@ -90,8 +91,8 @@ def queue_sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
 def class_sizes(out: Path, runs: pd.DataFrame) -> Figure | None:
     """Mean latency of every class over the size of files: as replayed, estimated and bounded, a panel per run.
 
-    Intervals add up what single files leave uncertain and, as files share the queues, the relative interval of their
-    class.
+    Intervals add up what single files leave uncertain by their own number of reads and, as files share the queues, the
+    relative interval of their class.
 
     Returns:
         None where all files have one size, or too many to tell apart, or there are none of single files.
@@ -129,8 +130,9 @@ def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dic
         mean = float(share @ alike["mean_s"].to_numpy(float))
         half = np.nan
         if source == "replayed":
+            own = _REACH * alike["std_s"] / np.sqrt(alike["requests"])
             half = np.hypot(
-                np.linalg.norm(share * alike["ci_s"].fillna(0.0).to_numpy(float)), mean * common[name]
+                np.linalg.norm(share * own.fillna(0.0).to_numpy(float)), mean * common[name]
             )
         yield {"panel": panel, "class": name, "source": source, "at": at, "mean_s": mean, "ci_s": half}
 
