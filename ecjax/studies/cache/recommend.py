@@ -10,6 +10,7 @@ from ecjax.studies.spine.winners import (
     alike,
     at_most,
     beside,
+    by_intervals,
     differing,
     run_of,
     tally,
@@ -58,7 +59,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
         else ""
     )
     sentence = f"Recommended: policy {name}{at_most(most, where)}: {speed}{hits}; {words}."
-    sentence += alike(winner, "Within their intervals") + _failing(winner)
+    sentence += alike(winner, by_intervals(winner)) + _failing(winner)
     return Recommendation(sentence, run, "the least mean latency")
 
 

@@ -20,12 +20,17 @@ class Winner(NamedTuple):
     Attributes:
         best: its row.
         others: rows of the other ways, the fastest first.
-        equals: names of others whose means differ by no more than both intervals.
+        equals: names of others whose means differ by no more than both intervals, or have none.
     """
 
     best: pd.Series
     others: pd.DataFrame
     equals: list[str]
+
+    @property
+    def known(self) -> bool:
+        """Whether the intervals of all the means are."""
+        return bool(pd.notna(self.best["ci_s"]) and self.others["ci_s"].notna().all())
 
 
 def winners(table: pd.DataFrame, point: Sequence[str], way: str, value: str = "mean_s") -> list[Winner]:
@@ -47,8 +52,9 @@ def winners(table: pd.DataFrame, point: Sequence[str], way: str, value: str = "m
         place = tied.index(min(tied))
         best, others = ranked.iloc[place], ranked.drop(ranked.index[place])
         apart = others[value] - best[value]
-        reach = others["ci_s"].fillna(0.0).astype(float) + float(
-            0.0 if pd.isna(best["ci_s"]) else best["ci_s"]
+        # what is not known may be of any width
+        reach = others["ci_s"].fillna(np.inf).astype(float) + float(
+            np.inf if pd.isna(best["ci_s"]) else best["ci_s"]
         )
         every.append(Winner(best, others, others.loc[apart <= reach, way].astype(str).tolist()))
     return every
@@ -127,6 +133,11 @@ def alike(winner: Winner, by: str) -> str:
     more = len(winner.equals) - _MOST_ALIKE
     named = [*winner.equals[:_MOST_ALIKE], *([f"{more} more"] if more > 0 else [])]
     return f" {by} {listed(named)} cannot be told from it."
+
+
+def by_intervals(winner: Winner) -> str:
+    """What ways are told apart by, for ``alike``."""
+    return "Within their intervals" if winner.known else "Without intervals, of too few reads,"
 
 
 def beside(winner: Winner, rows: Iterable[Hashable], way: str) -> str:

@@ -2,7 +2,17 @@
 
 import pandas as pd
 
-from ecjax.studies.spine.winners import alike, at_most, beside, differing, run_of, tally, widest, winners
+from ecjax.studies.spine.winners import (
+    alike,
+    at_most,
+    beside,
+    by_intervals,
+    differing,
+    run_of,
+    tally,
+    widest,
+    winners,
+)
 
 TABLE = pd.DataFrame(
     {
@@ -19,6 +29,18 @@ def test_the_least_mean_wins_and_intervals_that_touch_are_equal():
     assert first.best["way"] == "a" and first.others["way"].tolist() == ["b", "c"]
     assert first.equals == ["b"]
     assert second.best["way"] == "a" and second.others.empty
+
+
+def test_of_means_without_intervals_nobody_knows_which_is_less():
+    table = pd.DataFrame({"way": ["a", "b", "c"], "mean_s": [1.0, 1.1, 9.0], "ci_s": [0.01, float("nan"), 0.1]})
+    (partly,) = winners(table, [], "way")
+    assert partly.best["way"] == "a" and partly.equals == ["b"] and not partly.known
+    (unknown,) = winners(table.assign(ci_s=float("nan")), [], "way")
+    assert unknown.equals == ["b", "c"]
+    words = alike(unknown, by_intervals(unknown))
+    assert words == " Without intervals, of too few reads, none of the others can be told from it."
+    (known,) = winners(table.assign(ci_s=0.1), [], "way")
+    assert known.equals == ["b"] and alike(known, by_intervals(known)).startswith(" Within their intervals b")
 
 
 def test_without_points_all_rows_are_one():
@@ -69,7 +91,7 @@ def test_those_that_cannot_be_told_apart_are_not_all_listed():
 def test_a_way_that_ties_is_first_as_well():
     """b is never slower than a, which comes first in the table: at two of three points both are as fast."""
     rows = [(1, "a", 2.0), (1, "b", 1.0), (2, "a", 3.0), (2, "b", 3.0), (3, "a", 4.0), (3, "b", 4.0)]
-    table = pd.DataFrame(rows, columns=["rate", "way", "mean_s"]).assign(ci_s=float("nan"))
+    table = pd.DataFrame(rows, columns=["rate", "way", "mean_s"]).assign(ci_s=0.1)
     every = winners(table, ["rate"], "way")
     points, most = tally(every, "way")
     assert [each.best["way"] for each in points] == ["b"] * 3 and most == ", fastest at 3 of 3 points"
@@ -79,7 +101,7 @@ def test_a_way_that_ties_is_first_as_well():
 
 def test_of_ways_that_are_first_equally_often_the_one_that_is_less_slow_elsewhere():
     rows = [(1, "a", 1.0), (1, "b", 1.1), (1, "c", 1.0), (2, "a", 5.0), (2, "b", 1.0), (2, "c", 1.2)]
-    table = pd.DataFrame(rows, columns=["rate", "way", "mean_s"]).assign(ci_s=float("nan"))
+    table = pd.DataFrame(rows, columns=["rate", "way", "mean_s"]).assign(ci_s=0.1)
     assert [each.best["way"] for each in winners(table, ["rate"], "way")] == ["c", "b"]
     # one that is missing at a point serves no one there
     rest = table[~((table["way"] == "c") & (table["rate"] == 2))]
