@@ -145,7 +145,7 @@ def _merged(demand: Demand) -> Demand:
 def overload(
     load: np.ndarray, background: np.ndarray, rate_scale: float, nodes: pa.Array, spread: str
 ) -> str:
-    """One line that names the busiest node, its load, and what would help.
+    """One line that names the busiest node, or one that other work alone overloads, its load, and what would help.
 
     Args:
         load: (m,) rho.
@@ -154,13 +154,19 @@ def overload(
         nodes: (m,) ids.
         spread: how reads are spread, in words.
     """
-    worst = int(np.argmax(load))
+    alone = bool(background.max() >= 1)
+    worst = int(np.argmax(background if alone else load))
+    busy = f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g}"
+    if alone:
+        return (
+            f"{busy}, {background[worst]:.3g} of it other work of the node (background_load), which does not go with "
+            "the rates; below 1 is needed: less other work, or a faster node"
+        )
     goal = max(0.9, (1 + background[worst]) / 2)
     scale = rate_scale * (goal - background[worst]) / (load[worst] - background[worst])
     return (
-        f"nodes: row {worst} (node_id={nodes[worst]}): load rho = {load[worst]:.3g} at rate_scale={rate_scale:g} "
-        f"{spread}; below 1 is needed: lower the rates (rate_scale={scale:.2g} gives about {goal:.2g}), add nodes, or "
-        "check that service times are service, not sojourn times"
+        f"{busy} at rate_scale={rate_scale:g} {spread}; below 1 is needed: lower the rates (rate_scale={scale:.2g} "
+        f"gives about {goal:.2g}), add nodes, or check that service times are service, not sojourn times"
     )
 
 

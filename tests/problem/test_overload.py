@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from ecjax.planning import Problem, prepare, scaled
 from ecjax.problem.arrays import files_arrays, nodes_arrays, placement_rows, several_per_node
-from ecjax.problem.overload import demand_of, demand_of_tables, least_overload
+from ecjax.problem.overload import demand_of, demand_of_tables, least_overload, overload
 
 
 def least_load(problem: Problem) -> float:
@@ -131,3 +131,12 @@ def test_alike_rows_are_one_row():
     merged = demand_of_tables(nodes, many, placement_rows(many), "proportional", 1)
     assert len(merged.k) == len(one.k) == len(set(files["k"].to_pylist()))
     np.testing.assert_allclose(merged.reads, 50 * one.reads)
+
+
+def test_other_work_that_overloads_a_node_alone_is_said_without_a_rate():
+    """Node b has 1.5 of it, whatever is read; it may be all there is, and another node may be busier."""
+    nodes = pa.array(["a", "b"])
+    for load in ([0.5, 1.5], [0.5, 1.8], [2.5, 1.8]):
+        message = overload(np.array(load), np.array([0.1, 1.5]), 1.0, nodes, "somehow")
+        assert f"(node_id=b): load rho = {load[1]:.3g}, 1.5 of it other work of the node" in message
+        assert "rate_scale" not in message and "\n" not in message

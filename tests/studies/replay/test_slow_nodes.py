@@ -67,6 +67,21 @@ def test_other_work_of_slow_nodes_is_slow_too_where_chunks_are_served_together(t
     assert rows["utilisation"].item() == pytest.approx(load, rel=0.02)
 
 
+def test_other_work_that_overloads_a_slow_node_alone_is_said(tmp_path):
+    """0.3 of a node's time, five times as slow, are 1.5: no rate of reads helps."""
+    jobs, job_s = 1.5, 0.2
+    sums = {"load": jobs * job_s, "second": jobs * job_s**2, "third": jobs * job_s**3}
+    background = {f"background_{name}": [total] * 2 for name, total in sums.items()}
+    plan = plan_by_hand(tmp_path / "tables", "fcfs", background=background)
+    options = ReplayOptions(
+        plan=plan, out=str(tmp_path / "out"), slow={"x": 5.0}, requests=500, replications=2, figures=[]
+    )
+    assert replay_study(options, Console(quiet=True)) == 1
+    [run] = read_results(options.out, "runs").to_dict("records")
+    assert run["status"] == "unstable" and "rate_scale" not in run["error"]
+    assert "node_id=x" in run["error"] and "1.5 of it other work of the node (background_load)" in run["error"]
+
+
 def test_reads_that_end_without_an_overloaded_node_are_not_called_stationary(tmp_path):
     """Hedged reads end elsewhere, and leave work at a node that is slow: more than it can do."""
     plan = plan_by_hand(tmp_path / "tables", "fcfs")
