@@ -83,18 +83,23 @@ def read_cases(options: ReplayOptions) -> list[Case]:
     if options.arrivals == "trace" or EMPIRICAL in (options.service or []):
         reading = log_reading(options, inputs=_other_inputs(options, plans))
         trace = open_reading(reading)
-    first: dict[str, Case] = {}
+    of_inputs: dict[tuple[str, str], list[Plan]] = {}
     for plan in plans:
         _check_kinds(options, plan)
         _check_queues(options, plan)
         _check_slow(options, plan)
-        if plan.run.input_id not in first:
-            first[plan.run.input_id] = _case(options, plan, tables, trace)
+        of_inputs.setdefault(_inputs_of(plan), []).append(plan)
+    first = {inputs: _case(options, alike, tables, trace) for inputs, alike in of_inputs.items()}
     how = {} if reading is None else reading.identity()
-    cases = [replace(first[plan.run.input_id], plan=plan, reading=how) for plan in plans]
+    cases = [replace(first[_inputs_of(plan)], plan=plan, reading=how) for plan in plans]
     if "rates" in tables:
         _check_rates(options, tables["rates"], cases)
     return cases
+
+
+def _inputs_of(plan: Plan) -> tuple[str, str]:
+    """What plans whose cases differ in nothing else have in common."""
+    return plan.run.input_id, plan.size_scaling
 
 
 def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | None]:
@@ -185,7 +190,11 @@ def _check_channels(options: ReplayOptions, plan: Plan, by_class: list[str]) -> 
         refuse_channels(plan.nodes, "earlier_bounds=true", "false")
 
 
-def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], trace: Trace | None) -> Case:
+def _case(
+    options: ReplayOptions, plans: list[Plan], tables: Mapping[str, pa.Table], trace: Trace | None
+) -> Case:
+    """What replays of plans for the same tables have in common."""
+    plan = plans[0]
     prints = {name: fingerprint(table, name) for name, table in tables.items()}
     factors = _factors(tables["rates"], plan) if "rates" in tables else None
     outages = _outages(tables["outages"], plan) if "outages" in tables else None
@@ -197,11 +206,23 @@ def _case(options: ReplayOptions, plan: Plan, tables: Mapping[str, pa.Table], tr
         prints["trace"] = trace.fingerprint
         logged = requests(trace, plan.names.files)
         if EMPIRICAL in (options.service or []):
-            log_laws = logged_laws(logged, plan, str(options.trace))
+            log_laws = logged_laws(logged, plan, str(options.trace), _drawn_sizes(options, plans))
         if options.arrivals == "trace":
             reads = logged_reads(logged, str(options.trace), plan.problem)
     log_name = None if trace is None else trace.name
     return Case(plan, factors, bursts, outages, reads, log_laws, prints, log_name)
+
+
+def _drawn_sizes(options: ReplayOptions, plans: list[Plan]) -> np.ndarray:
+    """Chunk sizes, B, that services are drawn for in any replay of the plans."""
+    sizes = []
+    for plan in plans:
+        files = plan.problem.files
+        of_plan = [files.chunk_bytes] if plan.problem.writes is None else [files.chunk_bytes, files.write_bytes]
+        sizes += [plan.run.size_scale * np.asarray(part) for part in of_plan]
+        if plan.kinds is not None:  # whose sizes are those of the run
+            sizes.append(plan.kinds.reads.size)
+    return np.outer(options.size_scale, np.concatenate(sizes)).ravel()
 
 
 def _factors(table: pa.Table, plan: Plan) -> Factors:

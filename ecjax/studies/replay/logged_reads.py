@@ -18,6 +18,8 @@ from ecjax.units import bytes_text, time_text
 from ecjax.validation.halves import service_times
 from ecjax.validation.service import EMPIRICAL, Samples, ServiceLaws, fit_service, tails_apart
 
+_ROUNDED = 1e-3  # relative difference of chunk sizes that are alike but for whole bytes
+
 
 @dataclass(frozen=True)
 class LoggedReads:
@@ -86,13 +88,14 @@ def _spread_over_ticks(
     return spread[order], files[order]
 
 
-def logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
+def logged_laws(logged: TraceRequests, plan: Plan, name: str, sizes: np.ndarray) -> Laws:
     """Empirical laws of the plan's nodes from the service times of a log's reads.
 
     Args:
         logged: requests.
-        plan: whose nodes need laws.
+        plan: whose nodes need laws; its ``size_scaling`` says how services go with the size where the log has one only.
         name: of the log, for messages.
+        sizes: B, chunk sizes that services are drawn for.
 
     Raises:
         UserError: the log has no service times, or none at one of the nodes.
@@ -113,10 +116,24 @@ def logged_laws(logged: TraceRequests, plan: Plan, name: str) -> Laws:
         raise UserError(f"service=empirical: trace={name} has no service times of reads at node {lacking}")
     samples = Samples(accesses.node[measured], accesses.bytes[measured], service[measured])
     names = accesses.node_ids.to_pylist()
-    fit = fit_service(samples, names, samples.bytes, EMPIRICAL)
+    drawn = samples.bytes if plan.size_scaling == "none" else sizes
+    fit = fit_service(samples, names, drawn, EMPIRICAL)
     if fit.relation is not None:
         _say_relation(fit, names)
+        _say_single_size(fit, samples, drawn)
     return Laws(fit.laws.table[place], fit.laws.samples)
+
+
+def _say_single_size(fit: ServiceLaws, samples: Samples, sizes: np.ndarray) -> None:
+    """Say that nothing tells how long chunks of other sizes take, where that is so."""
+    size = float(samples.bytes[0])
+    if np.all(samples.bytes == size) and not np.allclose(sizes, size, rtol=_ROUNDED, atol=0.0):
+        log.warning(
+            "service=empirical: all chunks of the log are of %s: services of others are taken to be %s "
+            "(size_scaling=none: the same)",
+            bytes_text(size),
+            fit.relation,
+        )
 
 
 def _say_relation(fit: ServiceLaws, names: list[Any]) -> None:
