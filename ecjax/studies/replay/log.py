@@ -91,14 +91,14 @@ def _solve(options: ReplayOptions, log: TraceRequests, items: dict[str, Item], w
         raise UserError(
             f"trace={options.trace}: {validation.text}; plan=FOLDER replays its arrivals on a plan"
         )
-    row = item.run.row() | _results(validation) | {"solve_s": stopwatch.own_s}
+    row = item.run.row() | _results(validation, options.replications) | {"solve_s": stopwatch.own_s}
     tables = {"latencies": validation.table, "latency_bins": validation.bins}
     if validation.loads is not None:
         tables["node_loads"] = validation.loads
     return [row], {dataset: with_run_id(name, table) for dataset, table in tables.items()}
 
 
-def _results(validation: Validation) -> dict[str, Any]:
+def _results(validation: Validation, replications: int) -> dict[str, Any]:
     """Status and results of a row of ``runs``."""
     rows = validation.table.filter(pc.equal(validation.table["group"], "all")).to_pylist()
     of = {row["source"]: row for row in rows}
@@ -111,7 +111,9 @@ def _results(validation: Validation) -> dict[str, Any]:
     if "observed" in of:
         row |= {"observed_mean_s": of["observed"]["mean_s"], "observed_p99_s": of["observed"]["p99_s"]}
     if "replayed" in of:
-        row |= {name: of["replayed"][name] for name in ("requests", "mean_s", "ci_s", "p50_s", "p99_s")}
+        replayed = of["replayed"]
+        row |= {name: replayed[name] for name in ("mean_s", "ci_s", "p50_s", "p99_s")}
+        row["requests"] = replications * replayed["requests"]  # every replication is of the same reads
     if "estimated" in of:
         row |= {"estimated_mean_s": of["estimated"]["mean_s"], "estimated_p99_s": of["estimated"]["p99_s"]}
     if validation.trace is not None:

@@ -83,7 +83,8 @@ class ReplayOptions(LogOptions):
     cancel: bool = option(True, "fork_join, hedged: accesses no longer needed are given up", identifies=True)
     hedge_delay_s: float | None = option(
         None,
-        "hedged: seconds until further chunks are read too; default: the mean latency bound of the plan, without slow=",
+        "hedged: seconds until further chunks are read too; default: the mean latency bound of the plan at the mean "
+        "rates, first come, first served, without slow=",
         Number(above=0),
         identifies=True,
     )

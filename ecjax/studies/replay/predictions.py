@@ -142,7 +142,7 @@ def _sojourn(
 
 
 def mean_bound(at: OperatingPoint) -> float:
-    """Bound on the mean latency of reads by the plan, s; infinite where it overloads a node."""
+    """Bound on the mean latency of reads by the plan, in FCFS queues, s; infinite where it overloads a node."""
     plan = jnp.asarray(at.plan.probabilities), jnp.asarray(at.plan.stored)
     return float(EVALUATE(at.problem, *plan, jnp.zeros(())).latency)
 

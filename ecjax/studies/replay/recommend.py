@@ -6,7 +6,7 @@ from ecjax.status import Status
 from ecjax.studies.replay.assumptions import beside_arrivals, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, listed, percent_text, with_interval, word
-from ecjax.studies.spine.winners import Winner, alike, at_most, at_point, differing, tally, winners
+from ecjax.studies.spine.winners import Winner, alike, at_most, at_point, by_intervals, differing, tally, winners
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 
@@ -39,7 +39,8 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     if _PLANNED in winner.equals and planned["p99_s"] <= best["p99_s"] * (1 + _ALIKE):
         where = at_point(planned, shown)
         sentence = f"Recommended: policy={_PLANNED}, the plan's own reads{where}: {_speed(planned)}{_storage(planned)}."
-        sentence += " No other policy is faster beyond the intervals."
+        beyond = "beyond the intervals" if winner.known else "as far as too few reads for intervals tell"
+        sentence += f" No other policy is faster {beyond}."
         return Recommendation(sentence, planned["run_id"], "the plan's own reads")
     where = at_point(best, shown)
     speed = _speed(best)
@@ -49,13 +50,13 @@ def recommend(runs: pd.DataFrame, options: ReplayOptions) -> Recommendation | No
     sentence = (
         f"Recommended: policy={policy}{at_most(most, where)}: {speed}{_beside(winner)}{_storage(best)}."
     )
-    sentence += alike(winner, "Within their intervals")
+    sentence += alike(winner, by_intervals(winner))
     return Recommendation(sentence + _bound(best), best["run_id"], "the fastest policy")
 
 
 def _prediction(ended: pd.DataFrame, options: ReplayOptions) -> Recommendation:
     """The service law that came closest to what was observed, and what to do with it."""
-    off = (ended["mean_s"] / ended["observed_mean_s"] - 1).abs().sort_values(kind="stable")
+    off = (_predicted_mean(ended) / ended["observed_mean_s"] - 1).abs().sort_values(kind="stable")
     best = ended.loc[off.index[0]]
     others = [
         f"service={ended['service'][place]} is off by {percent_text(off[place])}" for place in off.index[1:]
@@ -68,6 +69,14 @@ def _prediction(ended: pd.DataFrame, options: ReplayOptions) -> Recommendation:
     return Recommendation(
         sentence, best["run_id"], "the closest prediction" if others else "the only prediction"
     )
+
+
+def _predicted_mean(runs: pd.DataFrame) -> pd.Series:
+    """Means, s, that the predictions in words begin with: by the first half's arrivals, else by the replay; (n,)."""
+    replayed = runs["mean_s"].astype(float)
+    if "trace_estimated_mean_s" not in runs:
+        return replayed
+    return runs["trace_estimated_mean_s"].astype(float).fillna(replayed)
 
 
 def _speed(run: pd.Series) -> str:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
@@ -41,6 +42,10 @@ from ecjax.units import time_text
 
 _P50, _P99 = 0, 2  # places among the quantiles
 _NO_READS = "no read was replayed: rates and the factors of rates= are 0; allowed: above 0 at some time"
+_NO_DELAY = (
+    "hedge_delay_s: its default, the bound on the mean latency of the plan, is infinite at rate_scale={:g}: reads as "
+    "planned overload a node; allowed: a number of seconds, or lower rates"
+)
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,9 @@ def _solve(
     for kind, latencies in under_trace.items():
         predicted.setdefault(kind, []).append(latencies)
     replays = simulation(case, at, item.point, options)
+    if at.policy == "hedged" and math.isinf(replays.policy.hedge_delay_s):
+        error = _NO_DELAY.format(at.rate_scale)
+        return row | {"status": str(Status.UNSTABLE), "error": error}, {}
     lanes = replays.lanes_on_device(options.device, options.replications)
     if lanes:
         outcomes = _outcomes_on_device(replays, lanes, options, worker)
@@ -216,8 +224,8 @@ def _results(summary: Summary, complete: bool) -> dict[str, Any]:
     }
 
 
-def _predicted(sources: list[Latencies]) -> dict[str, float]:
-    """Columns of ``runs`` of bound and estimate of all reads."""
+def _predicted(sources: list[Latencies]) -> dict[str, float | None]:
+    """Columns of ``runs`` of bound and estimate of all reads; None where they are infinite."""
     row: dict[str, float] = {}
     for latencies in sources:
         quantiles = latencies.quantiles
@@ -230,4 +238,5 @@ def _predicted(sources: list[Latencies]) -> dict[str, float]:
             row["estimated_p99_s"] = float(quantiles[0, _P99])
     if "estimated_mean_s" in row and "latency_s" in row:
         row["estimated_mean_s"] = within_bound(row["estimated_mean_s"], row["latency_s"])
-    return row
+    # queues that share a node may be stable where the partition that bounds them is not
+    return {name: value if math.isfinite(value) else None for name, value in row.items()}

@@ -15,7 +15,7 @@ from ecjax.simulation.run import Outcome, Policy, first_come_first_served, repla
 from ecjax.streams import arrivals
 from ecjax.streams.arrivals import Block
 from ecjax.studies.replay.inputs import Case
-from ecjax.studies.replay.operating_point import OperatingPoint, Point, operating_point
+from ecjax.studies.replay.operating_point import OperatingPoint, Point, at_mean_rates, operating_point
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.predictions import mean_bound
 from ecjax.studies.replay.system import Arriving, arriving
@@ -162,15 +162,14 @@ class Simulation:
 
 
 def simulation(case: Case, at: OperatingPoint, point: Point, options: ReplayOptions) -> Simulation:
-    """What a replay at a point needs."""
+    """What a replay at a point needs; its delay of hedging is infinite where the bound that it is by default is."""
     delay = options.hedge_delay_s
     if at.policy != "hedged":
         delay = np.inf
     elif delay is None:
         # of the plan with nodes as they are: whoever hedges does not know which of them is slow
-        delay = mean_bound(
-            at if point.slow is None else operating_point(case, replace(point, slow=None), options)
-        )
+        planned = at if point.slow is None else operating_point(case, replace(point, slow=None), options)
+        delay = mean_bound(at_mean_rates(case, planned, options))
     budget = np.inf if options.hedge_budget is None else options.hedge_budget
     policy = Policy(at.policy, options.probes, options.cancel, delay, options.hedges, budget)
     return Simulation(case, at, arriving(at, options), policy, point.rate_scale, options.requests)

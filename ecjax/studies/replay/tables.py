@@ -67,7 +67,12 @@ TABLES = job_tables(
             "",
             "of small reads: share that was decoded from k chunks; null: files have none",
         ),
-        Column("latency_s", FLOAT, "s", "bound on the mean"),
+        Column(
+            "latency_s",
+            FLOAT,
+            "s",
+            "bound on the mean; null where it is infinite, or the policy has none",
+        ),
         Column("promised_p99_s", FLOAT, "s", "bound on the 99 % quantile"),
         Column("estimated_mean_s", FLOAT, "s", "mean latency without simulation, of Poisson arrivals"),
         Column("estimated_p99_s", FLOAT, "s", "99 % quantile without simulation, of Poisson arrivals"),
@@ -85,13 +90,19 @@ TABLES = job_tables(
         Column(
             "source", STRING, "", "observed, replayed, estimated, trace_estimated, bound, split_merge, forks"
         ),
-        Column("requests", INTEGER, "", "reads, or chunk accesses, that were counted"),
-        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger"),
+        Column(
+            "requests",
+            INTEGER,
+            "",
+            "reads, or chunk accesses, that were counted; of a log: of its second half, in each replication",
+        ),
+        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger; no row where it is infinite"),
         Column(
             "ci_s",
             FLOAT,
             "s",
-            "half width of the 95 % interval of the mean; null of trace_estimated: see runs",
+            "half width of the 95 % interval of the mean; null of trace_estimated: see runs. Of files: from what "
+            "replications differ by, null of fewer than 3 (of a log 2); observed: as if reads were independent",
         ),
         Column("std_s", FLOAT, "s", "standard deviation"),
         Column("p50_s", FLOAT, "s", "median; of source bound: what is promised, as for all quantiles"),

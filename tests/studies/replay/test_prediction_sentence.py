@@ -30,3 +30,14 @@ def test_the_closest_law_is_named_with_the_next_command():
     assert "closest" not in alone.sentence and alone.among == "the only prediction"
     nothing = predictions(("empirical", float("nan")))
     assert recommend(nothing, options) is None
+
+
+def test_the_closest_law_is_so_by_what_its_prediction_says():
+    """By the arrivals of the first half, which the words are of, 120 and 104 ms; by the replay 101 and 140."""
+    table = predictions(("exponential", 0.101), ("empirical", 0.14))
+    advice = recommend(table.assign(trace_estimated_mean_s=[0.12, 0.104]), ReplayOptions(trace="log.csv"))
+    assert advice.run_id == "empirical"
+    assert "That is the closest; service=exponential is off by 20 % in the mean." in advice.sentence
+    # a law without an estimate is told of by its replay
+    advice = recommend(table.assign(trace_estimated_mean_s=[None, 0.104]), ReplayOptions(trace="log.csv"))
+    assert advice.run_id == "exponential" and "service=empirical is off by 4 %" in advice.sentence

@@ -180,6 +180,35 @@ def test_a_log_is_read_as_the_analysis_behind_the_plan_read_it(tmp_path, monkeyp
     assert not (tmp_path / "runs" / "latencies").exists()
 
 
+def test_a_log_that_overloads_a_node_is_predicted_by_a_replay(tmp_path):
+    """Of 400 reads of 1 s, two a second, three in four come to x: a load of 1.5, beside 0.5 at y."""
+    arrival, node = 0.5 * np.arange(400), np.where(np.arange(400) % 4 == 3, "y", "x")
+    start, free = np.empty(400), {"x": 0.0, "y": 0.0}
+    for access in range(400):
+        start[access] = max(arrival[access], free[node[access]])
+        free[node[access]] = start[access] + 1.0
+    log = {"request_id": np.arange(400), "arrival_s": arrival, "file_id": np.where(node == "x", "a", "b")}
+    log |= {"node_id": node, "op": ["read"] * 400, "bytes": [4.0] * 400, "start_s": start}
+    pq.write_table(pa.table(log | {"finish_s": start + 1.0}), tmp_path / "log.parquet")
+    out = tmp_path / "out"
+    code, text = shown(trace=str(tmp_path / "log.parquet"), out=str(out), replications=3)
+    run = read_results(out, "runs").iloc[0]
+    assert code == 0 and run["status"] == "ok"
+    # services are always as long: the replay is what was observed
+    observed = (start + 1.0 - arrival)[200:].mean()
+    assert run["mean_s"] == pytest.approx(observed) and run["observed_mean_s"] == pytest.approx(observed)
+    assert run["requests"] == 3 * 200
+    assert run[["latency_s", "estimated_mean_s", "estimated_p99_s", "trace_estimated_mean_s"]].isna().all()
+    assert "1 node is loaded to 1 or more in the first half (x)" in " ".join(text.split())
+    latencies = read_results(out, "latencies")
+    bound = latencies[latencies["source"] == "bound"]
+    assert list(bound["group"]) == ["file"] and list(bound["file_id"]) == ["b"]
+    # of M/D/1, half of the time busy
+    assert bound["mean_s"].item() == pytest.approx(1 + 0.5 / (2 * (1 - 0.5)), rel=1e-6)
+    estimated = latencies[(latencies["source"] == "estimated") & (latencies["group"] == "node")]
+    assert list(estimated["node_id"]) == ["y"]
+
+
 def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
     monkeypatch.setattr(theory, "ESTIMATE", lambda *_, **__: (_ for _ in ()).throw(UserError("not here")))
     swept = {"importance": '{"a": 1, "b": 2}', "class_rate_scale": '{"a": 1, "b": 2}', "theta": 1.0}
@@ -221,6 +250,10 @@ def test_too_few_reads_for_an_interval_have_none(tmp_path):
     table = pq.read_table(tmp_path / "out" / "runs")
     assert table["ci_s"].to_pylist() == [None]
     assert "± -" in text and "nan" not in text
+    # of three replications what they differ by tells
+    assert shown(plan=plan_by_hand(tmp_path, "fcfs"), out=out, requests=300, replications=3)[0] == 0
+    runs = read_results(out, "runs").set_index("replications")
+    assert runs.loc[3, "ci_s"] > 0
 
 
 def test_rates_that_end_before_the_reads_are_refused(tmp_path):
@@ -280,6 +313,49 @@ def test_hedging_waits_as_long_where_a_node_is_slow(tmp_path):
         delays.append(run["hedge_delay_s"])
     assert delays[0] == pytest.approx(delays[1]) and delays[0] > 0
     assert run["latency_s"] != pytest.approx(delays[0])  # the bound with the slow node
+
+
+def test_hedging_waits_by_the_rates_that_are_replayed(tmp_path):
+    """Four times the rates of the plan overload its nodes; a quarter of that is what comes."""
+    plan, rates = plan_by_hand(tmp_path, "fcfs"), str(tmp_path / "rates.parquet")
+    pq.write_table(pa.table({"start_s": [0.0], "factor": [0.25]}), rates)
+    delays = []
+    for name, given in (("plain", {}), ("varying", {"rate_scale": 4.0, "rates": rates})):
+        code, _ = shown(plan=plan, out=str(tmp_path / name), policy="hedged", **given)
+        run = read_results(tmp_path / name, "runs").iloc[0]
+        assert code == 0 and run["status"] == "ok"
+        delays.append(run["hedge_delay_s"])
+    assert delays[1] == pytest.approx(delays[0], rel=1e-6)
+
+
+def test_hedging_that_has_no_delay_asks_for_one(tmp_path):
+    """At nine times the rates the plan overloads its nodes (loads of 0.249 and 0.261), and its bound is infinite."""
+    given = {"plan": plan_by_hand(tmp_path, "fcfs"), "out": str(tmp_path / "out"), "policy": "hedged"}
+    code, text = shown(**given, rate_scale=[1.0, 9.0])
+    runs = read_results(tmp_path / "out", "runs").set_index("rate_scale")
+    assert code == 1 and runs.loc[1.0, "status"] == "ok" and runs.loc[9.0, "status"] == "unstable"
+    assert runs.loc[9.0, "error"].startswith("hedge_delay_s: its default, the bound on the mean latency of the plan")
+    assert "hedge_delay_s: its default" in text
+
+
+@pytest.mark.parametrize("scaling", ["proportional", "none"])
+def test_services_of_a_log_of_one_size_go_with_the_size_as_those_of_the_plan(tmp_path, caplog, scaling):
+    """Chunks of 4 B in the log, of 1 and 2 B in the plan, twice as large once: loads are their work."""
+    path, columns = log_of(tmp_path)
+    table = pa.csv.read_csv(path).to_pandas()
+    services = (table["finish_s"] - table["start_s"]).groupby(table["node_id"]).mean()[["x", "y"]].to_numpy()
+    plan = plan_by_hand(tmp_path, "fcfs", params=json.dumps({"size_scaling": scaling}))
+    given = {"plan": plan, "trace": path, "columns": columns, "arrivals": "poisson", "service": "empirical"}
+    with caplog.at_level("WARNING", "ecjax"):
+        code, _ = shown(**given, out=str(tmp_path / "out"), size_scale=[1.0, 2.0], rate_scale=0.5)
+    assert code == 0
+    runs = read_results(tmp_path / "out", "runs").set_index("size_scale")
+    for scale in (1.0, 2.0):
+        times = scale * (SIZES / NEED)[:, None] / 4 if scaling == "proportional" else 1.0
+        load = (0.5 * RATES[:, None] * PLACED * times).sum(axis=0) * services
+        assert runs.loc[scale, "max_load"] == pytest.approx(load.max(), rel=1e-6)
+    said = "all chunks of the log are of 4 B: services of others are taken to be proportional to the size"
+    assert (said in caplog.text) == (scaling == "proportional")
 
 
 def test_rates_that_end_before_the_reads_of_a_plan_are_refused(tmp_path):
