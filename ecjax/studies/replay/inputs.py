@@ -218,7 +218,9 @@ def _drawn_sizes(options: ReplayOptions, plans: list[Plan]) -> np.ndarray:
     sizes = []
     for plan in plans:
         files = plan.problem.files
-        of_plan = [files.chunk_bytes] if plan.problem.writes is None else [files.chunk_bytes, files.write_bytes]
+        of_plan = (
+            [files.chunk_bytes] if plan.problem.writes is None else [files.chunk_bytes, files.write_bytes]
+        )
         sizes += [plan.run.size_scale * np.asarray(part) for part in of_plan]
         if plan.kinds is not None:  # whose sizes are those of the run
             sizes.append(plan.kinds.reads.size)

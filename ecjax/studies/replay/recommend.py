@@ -6,7 +6,16 @@ from ecjax.status import Status
 from ecjax.studies.replay.assumptions import beside_arrivals, broken
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.sentences import compared, dollars_text, listed, percent_text, with_interval, word
-from ecjax.studies.spine.winners import Winner, alike, at_most, at_point, by_intervals, differing, tally, winners
+from ecjax.studies.spine.winners import (
+    Winner,
+    alike,
+    at_most,
+    at_point,
+    by_intervals,
+    differing,
+    tally,
+    winners,
+)
 from ecjax.tables.recommendation import Recommendation
 from ecjax.units import time_text
 

@@ -96,7 +96,9 @@ TABLES = job_tables(
             "",
             "reads, or chunk accesses, that were counted; of a log: of its second half, in each replication",
         ),
-        Column("mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger; no row where it is infinite"),
+        Column(
+            "mean_s", FLOAT, "s", "mean; of source bound: no mean can be larger; no row where it is infinite"
+        ),
         Column(
             "ci_s",
             FLOAT,

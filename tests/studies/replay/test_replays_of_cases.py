@@ -334,7 +334,9 @@ def test_hedging_that_has_no_delay_asks_for_one(tmp_path):
     code, text = shown(**given, rate_scale=[1.0, 9.0])
     runs = read_results(tmp_path / "out", "runs").set_index("rate_scale")
     assert code == 1 and runs.loc[1.0, "status"] == "ok" and runs.loc[9.0, "status"] == "unstable"
-    assert runs.loc[9.0, "error"].startswith("hedge_delay_s: its default, the bound on the mean latency of the plan")
+    assert runs.loc[9.0, "error"].startswith(
+        "hedge_delay_s: its default, the bound on the mean latency of the plan"
+    )
     assert "hedge_delay_s: its default" in text
 
 

@@ -79,7 +79,9 @@ def test_other_work_that_overloads_a_slow_node_alone_is_said(tmp_path):
     assert replay_study(options, Console(quiet=True)) == 1
     [run] = read_results(options.out, "runs").to_dict("records")
     assert run["status"] == "unstable" and "rate_scale" not in run["error"]
-    assert "node_id=x" in run["error"] and "1.5 of it other work of the node (background_load)" in run["error"]
+    assert (
+        "node_id=x" in run["error"] and "1.5 of it other work of the node (background_load)" in run["error"]
+    )
 
 
 def test_reads_that_end_without_an_overloaded_node_are_not_called_stationary(tmp_path):

@@ -32,7 +32,9 @@ def test_the_least_mean_wins_and_intervals_that_touch_are_equal():
 
 
 def test_of_means_without_intervals_nobody_knows_which_is_less():
-    table = pd.DataFrame({"way": ["a", "b", "c"], "mean_s": [1.0, 1.1, 9.0], "ci_s": [0.01, float("nan"), 0.1]})
+    table = pd.DataFrame(
+        {"way": ["a", "b", "c"], "mean_s": [1.0, 1.1, 9.0], "ci_s": [0.01, float("nan"), 0.1]}
+    )
     (partly,) = winners(table, [], "way")
     assert partly.best["way"] == "a" and partly.equals == ["b"] and not partly.known
     (unknown,) = winners(table.assign(ci_s=float("nan")), [], "way")

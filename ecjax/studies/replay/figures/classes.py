@@ -131,9 +131,7 @@ def _by_size(files: pd.DataFrame, common: pd.Series, panel: str) -> Iterator[dic
         half = np.nan
         if source == "replayed":
             own = _REACH * alike["std_s"] / np.sqrt(alike["requests"])
-            half = np.hypot(
-                np.linalg.norm(share * own.fillna(0.0).to_numpy(float)), mean * common[name]
-            )
+            half = np.hypot(np.linalg.norm(share * own.fillna(0.0).to_numpy(float)), mean * common[name])
         yield {"panel": panel, "class": name, "source": source, "at": at, "mean_s": mean, "ci_s": half}
 
 
