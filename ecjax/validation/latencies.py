@@ -129,7 +129,7 @@ def replayed(counted: Counted) -> Statistics:
 
 
 def table(groups: Groups, sources: dict[str, Statistics]) -> pa.Table:
-    """Rows of ``latencies`` without ``run_id``, of every source, of the groups whose mean is known."""
+    """Rows of ``latencies`` without ``run_id``, of every source, of the groups whose mean is known and finite."""
     parts = []
     for source, statistics in sources.items():
         for kind, ids, place in groups.kinds:
