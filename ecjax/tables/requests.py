@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.tables.background import of_users
 from ecjax.tables.importers import Trace
 from ecjax.tables.importers.checking import checked
 from ecjax.tables.importers.columns import COLUMN_MAPPING
@@ -282,7 +283,10 @@ class Edges:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         opened = open_batches(self._log.path, [*self._log.schema.names, "edge"])
-        for batch in checked(opened.batches, self._log.name, self._sort):
+        for rows in checked(opened.batches, self._log.name, self._sort):
+            batch = of_users(rows, self._log.background)
+            if not batch.num_rows:
+                continue
             edges = batch.column("edge")
             self.index = self.index or IdIndex(edges.type)
             self.numbers.append(self.index.number(edges))

@@ -80,7 +80,7 @@ def window_statistics(trace: Trace, window: Window, first_s: float) -> TraceStat
     """The statistics of the requests of a trace that begin in a window.
 
     Args:
-        trace: read once more, from its beginning.
+        trace: read once more, from its beginning; without the background work that its statistics go without.
         window: of it, which has a read.
         first_s: its first arrival.
 

@@ -11,7 +11,7 @@ from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.logs import OPERATIONS, WHOLE, reading_of
 from ecjax.studies.adapt.options import AdaptOptions, ClassValues
-from ecjax.studies.spine.logs import Reading, open_reading
+from ecjax.studies.spine.logs import BACKGROUND, Reading, open_reading
 from ecjax.tables.formats import user_errors
 from ecjax.tables.read import read_input
 from ecjax.tables.requests import requests
@@ -183,6 +183,7 @@ def _of_trace(options: AdaptOptions, classes: list[RequestClass] | None) -> tupl
 def _names(reading: Reading, fingerprint: str) -> dict[str, Any]:
     columns, extent_bytes = reading.options["columns"], reading.options["extent_bytes"]
     names = {"trace": fingerprint, "columns": columns, "format": reading.options["format"]}
+    names |= {BACKGROUND: reading.options[BACKGROUND]} if BACKGROUND in reading.options else {}
     # a run is named as ever where accesses are whole
     return names if extent_bytes in (None, WHOLE) else names | {"extent_bytes": extent_bytes}
 

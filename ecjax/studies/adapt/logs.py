@@ -12,7 +12,8 @@ from ecjax.adaptation.measured import Delays
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.adapt.options import DELAYS, AdaptOptions
-from ecjax.studies.spine.logs import Reading, log_reading
+from ecjax.studies.spine.logs import BACKGROUND, Reading, log_reading
+from ecjax.tables.background import WRITES
 from ecjax.tables.importers import FORMATS, Trace
 from ecjax.tables.importers.detect import read_head
 from ecjax.tables.importers.trace import SERVICE
@@ -28,13 +29,14 @@ def reading_of(path: str, options: AdaptOptions) -> Reading:
     """How a log of any format that ``ecjax analyze`` reads is read here.
 
     Accesses of a block trace are whole, unless extents were set, here or in the analysis of the log that is another
-    input of the job.
+    input of the job. Accesses of classes that an analysis took for background work are left out, but writes are not: a
+    proxy serves them, whatever nodes are loaded with.
 
     Raises:
         UserError: the path or the format is wrong.
     """
     others = [name for name in (options.trace, *options.delays) if name not in (path, *DELAYS)]
-    reading = log_reading(options, path, others)
+    reading = _with_writes(log_reading(options, path, others))
     values = reading.options
     if values["extent_bytes"] is None and values["columns"] is None:
         format_ = values["format"]
@@ -44,6 +46,12 @@ def reading_of(path: str, options: AdaptOptions) -> Reading:
         if format_ in _BLOCKS:
             return replace(reading, options=values | {"extent_bytes": WHOLE})
     return reading
+
+
+def _with_writes(reading: Reading) -> Reading:
+    values = dict(reading.options)
+    classes = [each for each in values.pop(BACKGROUND, []) if each != WRITES]
+    return replace(reading, options=values | ({BACKGROUND: classes} if classes else {}))
 
 
 def task_delays(trace: Trace, seed: int) -> dict[str, Delays]:

@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ecjax.errors import UserError
+from ecjax.tables.background import WRITES
 from ecjax.tables.importers import Trace
 from ecjax.tables.statistics.delays import SERVICE
 from ecjax.tables.statistics.moments import merge_rows, pooled_rows, raw_moments
 from ecjax.tables.statistics.scan import TraceStatistics
 
-WRITES = "writes"  # the word for all of them in ``background=``
 _COLUMNS = ("background_load", "background_second", "background_third")
 _SLOWER = 1.1  # mean service of writes to that of reads, or the other way round, from which on it is said
 _LEAST = 100  # services behind a mean that is compared

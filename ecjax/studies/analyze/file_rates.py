@@ -57,7 +57,7 @@ def counted(statistics: TraceStatistics, trace: Trace, window_s: float | None, n
 
     Args:
         statistics: of the log.
-        trace: it, which is read once more for a window.
+        trace: it, without background work; read once more for a window.
         window_s: length of the busiest window to take (s); None: the whole log.
         notices: what holds only under an assumption is added.
 

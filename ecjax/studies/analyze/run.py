@@ -15,7 +15,6 @@ from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.analyze.background import (
-    WRITES,
     check_background,
     warn_of_writes,
     with_background,
@@ -31,6 +30,7 @@ from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.batches import Rows
 from ecjax.studies.spine.run import Run
 from ecjax.tables.arrow_schemas import dataset_schema
+from ecjax.tables.background import WRITES, without_background
 from ecjax.tables.datasets import conform
 from ecjax.tables.ids import id_types
 from ecjax.tables.importers.trace import Piece, Trace
@@ -119,7 +119,8 @@ def solve(
 def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings) -> dict[str, pa.Table]:
     """The datasets that a trace supports, without their ``run_id``."""
     notices: list[str] = []
-    accesses = counted(statistics, trace, settings.window_s, notices)
+    users = without_background(trace, settings.classes)
+    accesses = counted(statistics, users, settings.window_s, notices)
     files = with_catalog(
         file_table(statistics, trace, settings.k, accesses, notices), settings.catalog, settings.k, notices
     )

@@ -56,7 +56,7 @@ def analyze_study(options: AnalyzeOptions, console: Console) -> int:
 
 
 def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine) -> Work:
-    reading = log_reading(options)
+    reading = log_reading(options, whole=True)
     trace = open_reading(reading)
     columns = {"format": trace.format}
     nodes = None if options.nodes is None else read_input(options.nodes, "nodes")

@@ -9,7 +9,7 @@ from ecjax.caching.system import Reads
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.cache.options import CacheOptions
-from ecjax.studies.spine.logs import LATER, log_reading, open_reading
+from ecjax.studies.spine.logs import BACKGROUND, LATER, log_reading, open_reading
 from ecjax.tables.requests import Edges, requests
 from ecjax.units import count_text
 
@@ -55,7 +55,7 @@ def read_log(options: CacheOptions) -> Log:
         names = [str(name) for name in edges.index.ids.to_pylist()]
         edge = np.concatenate(edges.numbers)[rows]
     identity = {name: how[name] for name in ("columns", "format", "extent_bytes")}
-    identity |= {name: how[name] for name in LATER if name in how}
+    identity |= {name: how[name] for name in (*LATER, BACKGROUND) if name in how}
     identity |= {"trace": trace.fingerprint, "rate_scale": options.rate_scale}
     time = logged.arrival[places] / options.rate_scale
     return Log(trace.name, time, logged.file[places], logged.file_ids, names, edge, identity)

@@ -83,6 +83,7 @@ def read_cases(options: ReplayOptions) -> list[Case]:
     if options.arrivals == "trace" or EMPIRICAL in (options.service or []):
         reading = log_reading(options, inputs=_other_inputs(options, plans))
         trace = open_reading(reading)
+        _check_services(options, trace)
     of_inputs: dict[tuple[str, str], list[Plan]] = {}
     for plan in plans:
         _check_kinds(options, plan)
@@ -100,6 +101,20 @@ def read_cases(options: ReplayOptions) -> list[Case]:
 def _inputs_of(plan: Plan) -> tuple[str, str]:
     """What plans whose cases differ in nothing else have in common."""
     return plan.run.input_id, plan.size_scaling
+
+
+def _check_services(options: ReplayOptions, trace: Trace) -> None:
+    """Services that follow from finishes alone need all that nodes did, not only requests of users.
+
+    Raises:
+        UserError: the log is read without the background work of its analysis.
+    """
+    if EMPIRICAL in (options.service or []) and trace.background and "start_s" not in trace.schema.names:
+        raise UserError(
+            f"service={EMPIRICAL}: found trace={options.trace} analysed with "
+            f"background={','.join(sorted(trace.background))}, and without start_s; allowed: a log with start_s, or "
+            "another service"
+        )
 
 
 def _other_inputs(options: ReplayOptions, plans: list[Plan]) -> Iterator[str | None]:

@@ -47,7 +47,7 @@ def log_work(options: ReplayOptions, engine: Engine) -> Work:
     Raises:
         UserError: the log cannot be read.
     """
-    reading = log_reading(options)
+    reading = log_reading(options, whole=True)  # all that nodes did makes what is observed
     trace = open_reading(reading)
     parameters: dict[str, Any] = {"replications": options.replications, "sort": reading.options["sort"]}
     parameters |= {"columns": dict(reading.options["columns"] or {})}

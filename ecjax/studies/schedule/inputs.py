@@ -24,7 +24,7 @@ from ecjax.studies.schedule.logged_reads import (
 from ecjax.studies.schedule.options import COFLOW_BENCHMARK, TRANSFERS, ScheduleOptions
 from ecjax.studies.schedule.ports import READS, fabric_of
 from ecjax.studies.spine.log_options import FORMATS as LOG_FORMATS
-from ecjax.studies.spine.logs import Reading, log_reading, open_reading
+from ecjax.studies.spine.logs import BACKGROUND, Reading, log_reading, open_reading
 from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import FORMATS
@@ -228,6 +228,7 @@ def _of_log(options: ScheduleOptions, reading: Reading) -> Iterator[Case]:
             say_unused(options, ("clients",), "the column edge of the log")
         names = {"trace": trace.fingerprint, "kept": placement.input_id, "clients": len(reads.client_ids)}
         names |= {"columns": dict(how["columns"] or {}), "extent_bytes": how["extent_bytes"]}
+        names |= {BACKGROUND: how[BACKGROUND]} if BACKGROUND in how else {}
         yield _case(
             options,
             READS,

@@ -9,6 +9,7 @@ from typing import Any
 from ecjax.console import log
 from ecjax.errors import UserError
 from ecjax.studies.spine.log_options import LogOptions
+from ecjax.tables.background import without_background
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import absolute, location, public
 from ecjax.tables.importers import Trace, open_trace
@@ -19,6 +20,7 @@ from ecjax.tables.several import Several
 
 ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
 LATER = ("keep_ids", "max_rejects")  # options that came after runs had ids
+BACKGROUND = "background"  # option of an analysis: accesses that are work of nodes, no requests
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Reading:
     Attributes:
         path: of the log; of one that was analysed, absolute.
         options: ``format``, ``columns``, ``extent_bytes`` and ``sort``, as they were set; ``keep_ids`` and
-            ``max_rejects`` where they were.
+            ``max_rejects`` where they were; ``background`` of an analysis, which the log is read without.
         fingerprints: of the log, one for each content that was analysed; empty: it may be any.
     """
 
@@ -38,9 +40,9 @@ class Reading:
 
     def identity(self) -> dict[str, Any]:
         """What names this way of reading in the parameters of a run: options that were set, and tell other requests."""
-        defaults, names = LogOptions(), ("columns", "format", "extent_bytes", *LATER)
+        defaults, names = LogOptions(), ("columns", "format", "extent_bytes", *LATER, BACKGROUND)
         set_ones = {name: self.options[name] for name in names if self.options.get(name)}
-        return {name: value for name, value in set_ones.items() if value != getattr(defaults, name)}
+        return {name: value for name, value in set_ones.items() if value != getattr(defaults, name, None)}
 
     def row(self) -> dict[str, str]:
         """Columns of ``traces`` that say how the log of an analysis was read."""
@@ -59,16 +61,20 @@ def open_log(options: LogOptions, path: str | None = None, inputs: Iterable[str 
     return open_reading(log_reading(options, path, inputs))
 
 
-def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = ()) -> Reading:
+def log_reading(
+    options: LogOptions, path: str | None = None, inputs: Iterable[str | None] = (), whole: bool = False
+) -> Reading:
     """How an access log is to be read.
 
     Where the path is the folder of an analysis, it is the log that was read there, as it was read there. Where one of
     the other inputs of the job comes from an analysis of this log, options that are not set are those of the analysis.
+    What the analysis took for background work of the nodes, which are loaded with it, is no request then.
 
     Args:
         options: of the job.
         path: the log; default: ``options.trace``.
         inputs: other inputs of the job: tables or folders of results.
+        whole: read that work, too.
 
     Raises:
         UserError: the path holds results of another job, or the analysis of no or several logs.
@@ -83,7 +89,7 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
             )
     job = written_by(place) if place.is_dir() else None
     if job is not None:
-        reading = _analysed(name, place, job)
+        reading = _analysed(name, place, job, whole)
         merged = _merged(options, reading.options)
         log.info("trace=%s: %s", name, " ".join((reading.path, *_words(merged))))
         return Reading(reading.path, merged, reading.fingerprints)
@@ -93,7 +99,7 @@ def log_reading(options: LogOptions, path: str | None = None, inputs: Iterable[s
             f"trace={name}: a folder above results; allowed: a log, or the folder of an ecjax analyze{listed}"
         )
     for other in filter(None, inputs):
-        readings = [each for each in _readings_behind(other) if each.path == public(place)]
+        readings = [each for each in _readings_behind(other, whole) if each.path == public(place)]
         if len(readings) > 1:
             log.info("trace=%s: was read in several ways for %s; none of them is taken over", name, other)
         if len(readings) == 1:
@@ -122,7 +128,7 @@ def open_reading(reading: Reading) -> Trace:
         raise UserError(
             f"{reading.path}: has changed since its analysis; allowed: trace={reading.path}, or a new ecjax analyze"
         )
-    return trace
+    return without_background(trace, frozenset(values.get(BACKGROUND, ())))
 
 
 def _names() -> list[str]:
@@ -147,10 +153,11 @@ def _merged(options: LogOptions, analysed: dict[str, Any]) -> dict[str, Any]:
         unset -= {"format", "extent_bytes"}
     if "format" not in unset:
         unset -= {"columns"}
+    unset.add(BACKGROUND)  # which no other job has as an option
     return _set(values | {name: analysed[name] for name in unset if name in analysed})
 
 
-def _analysed(name: str, place: Path, job: str) -> Reading:
+def _analysed(name: str, place: Path, job: str, whole: bool) -> Reading:
     """What the only analysis in a folder read.
 
     Raises:
@@ -160,7 +167,7 @@ def _analysed(name: str, place: Path, job: str) -> Reading:
         raise UserError(
             f"trace={name}: holds results of ecjax {job}; allowed: a log, or the folder of an ecjax analyze"
         )
-    readings = _readings(place)
+    readings = _readings(place, whole)
     if len(readings) == 1:
         return readings[0]
     if not readings:
@@ -168,32 +175,44 @@ def _analysed(name: str, place: Path, job: str) -> Reading:
     paths = sorted({reading.path for reading in readings})
     if len(paths) > 1:
         raise UserError(f"trace={name}: is the analysis of several logs; allowed: one of {', '.join(paths)}")
+    if any(BACKGROUND in reading.options for reading in readings):
+        raise UserError(
+            f"trace={name}: found analyses of the log that differ in background= or in how it was read; allowed: the "
+            "folder of one of them"
+        )
     ways = "; or ".join(" ".join(_words(reading.options)) for reading in readings)
     raise UserError(f"trace={name}: the log was read in several ways; allowed: trace={paths[0]} {ways}")
 
 
-def _readings_behind(table: str) -> list[Reading]:
+def _readings_behind(table: str, whole: bool) -> list[Reading]:
     """What analyses read that an input comes from: a folder of results, of a dataset of it, or a file in that."""
     place = location(absolute(location(table)))
     for folder, batch in ((place, None), (place.parent, None), (place.parent.parent, place.stem)):
         try:
             if written_by(folder) == ANALYZE:
-                return _readings(folder, batch)
+                return _readings(folder, whole, batch)
         except (UserError, OSError):  # a folder that cannot be looked into, and need not be
             continue
     return []
 
 
-def _readings(folder: Path, batch: str | None = None) -> list[Reading]:
+def _readings(folder: Path, whole: bool, batch: str | None = None) -> list[Reading]:
     """The different ways in which analyses in a folder read logs, of one batch if it is given."""
     if not (folder / TRACES).is_dir():
         return []
-    runs = read_results(folder, "runs")[["run_id", "input_id", "batch_id"]]
+    runs = read_results(folder, "runs")[["run_id", "input_id", "batch_id", "params"]]
     rows = read_results(folder, TRACES).merge(runs if batch is None else runs[runs["batch_id"] == batch])
+    rows[BACKGROUND] = "{}" if whole else rows["params"].map(_background)
     return [
-        Reading(path, json.loads(text), frozenset(ways["input_id"]))
-        for (path, text), ways in rows.groupby(["path", "reading"], sort=True)
+        Reading(path, json.loads(text) | json.loads(background), frozenset(ways["input_id"]))
+        for (path, text, background), ways in rows.groupby(["path", "reading", BACKGROUND], sort=True)
     ]
+
+
+def _background(params: str | None) -> str:
+    """What an analysis took for background work, of its parameters, as one text for one set of it."""
+    background = json.loads(params or "{}").get(BACKGROUND)
+    return json.dumps({BACKGROUND: sorted(set(background))} if background else {})
 
 
 def _words(options: dict[str, Any]) -> list[str]:

@@ -64,6 +64,7 @@ class Trace:
         extent_bytes: size of the extents that stand for files, for a block trace.
         cut: cuts it into a number of pieces or fewer; None where it cannot be cut.
         tasks: whether a row is one connection of a proxy from arrival to finish, whatever waits behind it.
+        background: classes of accesses, and ``writes``, that it goes without; see ``tables.background``.
         tally: what of the last pass over it was no access; None where every row has to be one.
     """
 
@@ -80,6 +81,7 @@ class Trace:
     cut: Callable[[int], list[Piece]] | None = None
     tally: Tally | None = None
     tasks: bool = False
+    background: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:

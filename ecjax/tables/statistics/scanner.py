@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
+from ecjax.tables.background import of_classes
 from ecjax.tables.importers.checking import out_of_order, place_of
 from ecjax.tables.importers.trace import OBJECT_BYTES, Piece, Trace
 from ecjax.tables.statistics.arrivals import ArrivalProcess
@@ -302,12 +303,7 @@ class Scanner:
         self, batch: pa.RecordBatch, rows: _Rows, delays: dict[int, np.ndarray]
     ) -> tuple[pa.RecordBatch, _Rows, dict[int, np.ndarray]]:
         """What is left of rows and their delays when those of background work are counted by themselves."""
-        column = batch.column("service_class")
-        classes = column.dictionary_encode()
-        of_background = np.array(
-            [str(each) in self._background for each in classes.dictionary.to_pylist()] + [False]
-        )
-        background = of_background[classes.indices.fill_null(len(classes.dictionary)).to_numpy()]
+        background = of_classes(batch, self._background)
         left = ~background
         if SERVICE in delays:
             self._add_background(rows, delays[SERVICE], background)

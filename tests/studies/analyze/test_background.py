@@ -1,11 +1,23 @@
-"""Writes and repairs of a log as the background load of its nodes."""
+"""Writes and repairs of a log as the background load of its nodes, and as no requests of later jobs."""
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from rich.console import Console
 
 import ecjax
 from ecjax.errors import UserError
+from ecjax.options import checked
+from ecjax.studies.adapt.logs import reading_of
+from ecjax.studies.adapt.options import AdaptOptions
+from ecjax.studies.optimize.options import OptimizeOptions
+from ecjax.studies.optimize.study import optimize_study
+from ecjax.studies.replay.inputs import read_cases
+from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.logs import log_reading, open_log, open_reading
+from ecjax.tables.requests import Edges, requests
 from ecjax.tables.results import read_results
 
 
@@ -90,3 +102,95 @@ def test_what_the_log_does_not_have_is_refused(tmp_path):
     frame.drop(columns="service_class").to_parquet(tmp_path / "other.parquet")
     with pytest.raises(UserError, match="background=repair.*no service_class.*allowed: writes, or classes"):
         analysed(tmp_path / "other.parquet", tmp_path / "out", background=["repair"])
+
+
+@pytest.mark.parametrize("own_file", [True, False])
+def test_rates_of_a_peak_are_those_of_users(own_file, tmp_path):
+    """Repairs of a file of their own, and of those that users read."""
+    path, window_s = tmp_path / "log.parquet", 20.0
+    frame = log(path, rows=2000)
+    if not own_file:
+        frame["file_id"] = np.arange(len(frame)) % 6
+        frame.drop(columns=["service", "repair", "write"]).to_parquet(path)
+    _, files, _ = analysed(path, tmp_path / "out", background=["repair"], rate="peak", window_s=window_s)
+    reads = frame[~frame["repair"] & ~frame["write"]]
+    times = reads["arrival_s"].to_numpy()
+    counts = [np.count_nonzero((times >= begin) & (times < begin + window_s)) for begin in times]
+    begin = times[np.argmax(counts)]
+    inside = reads[(times >= begin) & (times < begin + window_s)]
+    rates = files.set_index("file_id")["rate_per_s"]
+    expected = inside["file_id"].value_counts().reindex(rates.index, fill_value=0) / window_s
+    np.testing.assert_allclose(rates, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("background", [[], ["repair"], ["writes"], ["repair", "writes"]])
+def test_later_jobs_read_the_log_without_it(background, tmp_path):
+    path, out = tmp_path / "log.parquet", tmp_path / "out"
+    frame = log(path)
+    _, files, _ = analysed(path, out, background=background or None)
+    users = frame
+    if "repair" in background:
+        users = users[~users["repair"]]
+    writes = users
+    if "writes" in background:
+        users = users[~users["write"]]
+    ids = pa.array(files["file_id"])
+    for trace, inputs in ((out, []), (path, [f"{out}/nodes"])):
+        found = requests(open_log(LogOptions(trace=str(trace)), inputs=inputs), ids)
+        assert ids.take(pa.array(found.file)).to_pylist() == users["file_id"].tolist()
+        np.testing.assert_array_equal(found.write, users["write"])
+        np.testing.assert_allclose(found.arrival, users["arrival_s"] - users["arrival_s"].iloc[0])
+    reading = log_reading(LogOptions(trace=str(out)))
+    assert reading.identity() == ({"background": sorted(background)} if background else {})
+    assert requests(open_reading(log_reading(LogOptions(trace=str(out)), whole=True))).count == len(frame)
+    # a proxy serves writes, whatever nodes are loaded with
+    served = open_reading(reading_of(str(out), AdaptOptions(trace=str(out))))
+    assert requests(served).count == len(writes)
+
+
+def test_edges_are_those_of_the_requests_that_are_left(tmp_path):
+    path, out = tmp_path / "log.parquet", tmp_path / "out"
+    frame = log(path, rows=300)
+    frame["edge"] = [f"e{number % 3}" for number in range(len(frame))]
+    frame.drop(columns=["service", "repair", "write"]).to_parquet(path)
+    analysed(path, out, background=["repair", "writes"])
+    edges = Edges(open_log(LogOptions(trace=str(out))), sort=False)
+    assert requests(edges.trace).count == np.count_nonzero(~frame["repair"] & ~frame["write"])
+    names = edges.index.ids.take(pa.array(np.concatenate(edges.numbers))).to_pylist()
+    assert names == frame[~frame["repair"] & ~frame["write"]]["edge"].tolist()
+
+
+def test_a_plan_for_the_log_bears_it_once(tmp_path):
+    """All nodes together have the load of what they served in the time of the log."""
+    path, out = tmp_path / "log.parquet", tmp_path / "out"
+    frame = log(path)
+    analysed(path, out, background=["repair", "writes"], k=1)
+    plan = str(tmp_path / "plan")
+    given = {"trace": str(out), "objective": "trace", "theta": [0.0], "estimate": False, "figures": []}
+    assert optimize_study(OptimizeOptions(out=plan, **given), Console(quiet=True)) == 0
+    load = frame["service"].sum() / np.ptp(frame["arrival_s"])
+    assert read_results(plan, "node_loads")["load"].sum() == pytest.approx(load, rel=0.03)
+    replay = checked(ReplayOptions(plan=plan, trace=str(out), out=str(tmp_path / "replay")))
+    (case,) = read_cases(replay)
+    assert len(case.reads.times) == np.count_nonzero(~frame["repair"] & ~frame["write"])
+    assert case.reads.writes is None
+
+
+def test_services_without_starts_follow_from_all_that_nodes_did(tmp_path):
+    path, out = tmp_path / "log.parquet", tmp_path / "out"
+    log(path, starts=False)
+    analysed(path, out, background=["repair"], k=1)
+    planning = OptimizeOptions(nodes=f"{out}/nodes", files=f"{out}/files")
+    given = ReplayOptions(plan="none", trace=str(out), service=["empirical"], planning=planning)
+    with pytest.raises(UserError, match="service=empirical: found trace=.* background=repair, and without start_s"):
+        read_cases(checked(given))
+
+
+def test_analyses_with_other_background_do_not_say_what_to_leave_out(tmp_path):
+    path, out = tmp_path / "log.parquet", tmp_path / "out"
+    log(path, rows=200)
+    analysed(path, out, background=["repair"])
+    analysed(path, out)
+    with pytest.raises(UserError, match="differ in background= or in how it was read; allowed: the folder of one"):
+        open_log(LogOptions(trace=str(out)))
+    assert log_reading(LogOptions(trace=str(out)), whole=True).path == str(path)
