@@ -132,7 +132,7 @@ def trace_estimate(
     laws = _Laws(points, of, kinds)
     sample = sampled(pieces.reads, ~pieces.steady[pieces.reads.bin], groups)
     cells = [laws.cells(pieces, sample, groups.total)]
-    if pieces.steady.any():
+    if pieces.steady[pieces.reads.bin].any():
         cells.append(steady_laws(pieces, placed, workload, kinds, groups, points))
     every = joined(cells)
     mean, quantiles = statistics(points, every)

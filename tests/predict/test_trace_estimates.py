@@ -72,6 +72,18 @@ def test_two_constant_rates_count_by_their_reads(second_s):
     assert found.quantiles[0, 2] == pytest.approx(p99, rel=0.04)
 
 
+def test_no_time_with_reads_may_be_steady():
+    """M/M/1 at a load of 1.2 for T s, after a time without reads: what is left of the work grows to a fifth of T."""
+    mean, first_s, second_s, load = 1e-3, 100.0, 300.0, 1.2
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=1)
+    plan = np.ones((1, 1))
+    placed = Placed(plan, np.ones(1), service, plan, np.zeros((3, 1)))
+    changes = Factors(np.array([0.0, first_s]), np.array([0.0, load / mean]), [None, None])
+    reads = expected_reads(np.ones(1), changes, first_s + second_s)
+    found = trace_estimate(Arrivals(reads, certain=True), placed, Workload.of(np.ones(1), 1.0, 1, service))
+    assert found.mean[0] == pytest.approx((load - 1) * second_s / 2, rel=0.02)
+
+
 @pytest.mark.parametrize(
     "name, cycles, whole",
     [
