@@ -1,5 +1,6 @@
 """A plan of a problem under the arrivals of a log, or under rates that vary: what ``trace_estimate`` takes."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 
 MOST_FILES = 1000  # that have a figure of their own
+MOST_RATES = 2**21  # of files and times between changes: an estimate, which cuts these times, takes some gigabytes
 
 
 class Logged(NamedTuple):
@@ -151,30 +153,63 @@ def time_of_reads(rate: np.ndarray, factors: Factors, reads: float) -> float:
         reads: expected, above 0.
     """
     last_change = max(0.0, float(np.max(factors.start, initial=0.0)))
-    binned = expected_reads(rate, factors, last_change + 1)
-    by_bin = np.bincount(binned.bin, binned.reads, binned.bins)
-    # the last bin goes on for ever
-    come = np.concatenate([[0.0], np.cumsum(by_bin)])
-    at = min(int(np.searchsorted(come, reads)), binned.bins) - 1
-    begin, speed = binned.width_s[:at].sum(), by_bin[at] / binned.width_s[at]
+    width, by_interval = interval_reads(rate, factors, last_change + 1)
+    # the last interval goes on for ever
+    come = np.concatenate([[0.0], np.cumsum(by_interval)])
+    at = min(int(np.searchsorted(come, reads)), len(width)) - 1
+    begin, speed = width[:at].sum(), by_interval[at] / width[at]
     return float(begin + (reads - come[at]) / speed) if speed > 0 else np.inf
+
+
+def interval_reads(rate: np.ndarray, factors: Factors, length_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths (s) of the T times between changes of factors, and expected reads of all files in each, (T,) both.
+
+    Args:
+        rate: of files, (r,) 1/s.
+        factors: of the rates.
+        length_s: of the time that counts.
+    """
+    parts = [(width, float(each.sum()) * width) for width, each in _varying(rate, factors, length_s)]
+    width, reads = np.array(parts).T
+    return width, reads
+
+
+def file_reads(rate: np.ndarray, factors: Factors, length_s: float) -> np.ndarray:
+    """Expected reads of each file, (r,) 1/s, over a time (s) in which factors change."""
+    total = np.zeros(len(rate))
+    for width, each in _varying(rate, factors, length_s):
+        total += each * width
+    return total
 
 
 def expected_reads(rate: np.ndarray, factors: Factors, length_s: float) -> BinnedReads:
     """Expected reads of files, (r,) 1/s, between the times when factors change."""
+    widths, files, reads = [], [], []
+    for width, each in _varying(rate, factors, length_s):
+        read = np.flatnonzero(each)
+        widths.append(width)
+        files.append(read)
+        reads.append(each[read] * width)
+    place = np.repeat(np.arange(len(widths)), [len(each) for each in files])
+    return BinnedReads(np.array(widths), place, np.concatenate(files), np.concatenate(reads), len(rate))
+
+
+def changes(factors: Factors, length_s: float) -> np.ndarray:
+    """Begins and ends (s) of the times between changes, (T + 1,)."""
     inside = factors.start < length_s
-    edges = np.unique(np.concatenate([[0.0], np.maximum(factors.start[inside], 0.0), [length_s]]))
-    width = np.diff(edges)
+    return np.unique(np.concatenate([[0.0], np.maximum(factors.start[inside], 0.0), [length_s]]))
+
+
+def _varying(rate: np.ndarray, factors: Factors, length_s: float) -> Iterator[tuple[float, np.ndarray]]:
+    """Length (s) of each time between changes, and the rates of files in it, (r,) 1/s."""
+    edges = changes(factors, length_s)
     now, order, begun = np.ones(len(rate)), np.argsort(factors.start, kind="stable"), 0
-    by_bin = np.zeros((len(width), len(rate)))
-    for number, begin in enumerate(edges[:-1]):
+    for begin, width in zip(edges[:-1], np.diff(edges), strict=True):
         while begun < len(order) and factors.start[order[begun]] <= begin:
             files = factors.files[order[begun]]
             now[slice(None) if files is None else files] = factors.factor[order[begun]]
             begun += 1
-        by_bin[number] = rate * now * width[number]
-    place, file = np.nonzero(by_bin)
-    return BinnedReads(width, place, file, by_bin[place, file], len(rate))
+        yield float(width), rate * now
 
 
 def most_read(count: np.ndarray) -> np.ndarray:

@@ -17,7 +17,14 @@ from plain_queues import bursts, latencies, probabilities, segments
 from ecjax.predict import steady_laws
 from ecjax.predict.jackknife import chance, log_margins, without_each
 from ecjax.predict.log_remarks import remarks, seen_of
-from ecjax.predict.logged import Logged, estimate_width, expected_reads, time_of_reads
+from ecjax.predict.logged import (
+    Logged,
+    estimate_width,
+    expected_reads,
+    file_reads,
+    interval_reads,
+    time_of_reads,
+)
 from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.plan_estimates import Kinds
 from ecjax.predict.read_samples import Groups
@@ -388,6 +395,32 @@ def test_factors_make_bins_of_expected_reads():
     table = np.zeros((3, 2))
     table[reads.bin, reads.file] = reads.reads
     np.testing.assert_allclose(table, [[20, 80], [5, 20], [10, 240]])
+
+
+def test_sums_of_rates_that_vary_take_no_table_of_all_files():
+    """A thousand changes for 100,000 files: in all pairs of them they are 800 MB."""
+    files, changes = 100_000, 1000
+    rate = 1.0 + np.arange(files) % 2
+    half = np.arange(files // 2)
+    factors = Factors(
+        np.arange(changes) * 10.0, 1.0 + np.arange(changes) % 2, [None if n % 2 else half for n in range(changes)]
+    )
+    # twice the rates, then those of the first half as they are, in turn; at the beginning all are as they are
+    each = rate.sum() * 10 * np.where(np.arange(changes) % 2, 2.0, 1.5)
+    each[0] = rate.sum() * 10
+    tracemalloc.start()
+    try:
+        width, reads = interval_reads(rate, factors, changes * 10.0)
+        time = time_of_reads(rate, factors, each[:700].sum() + each[700] / 4)
+        of_files = file_reads(rate, factors, changes * 10.0)
+        assert tracemalloc.get_traced_memory()[1] < 2e7
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(width, 10.0)
+    np.testing.assert_allclose(reads, each)
+    assert time == pytest.approx(7002.5)
+    np.testing.assert_allclose(of_files[:2], rate[:2] * 10 * changes * 1.5)
+    np.testing.assert_allclose(of_files[-2:], rate[-2:] * 10 * (2 * changes - 1))
 
 
 @pytest.mark.parametrize(

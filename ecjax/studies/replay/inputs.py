@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ecjax.console import log
 from ecjax.errors import UserError
-from ecjax.predict.logged import expected_reads, time_of_reads
+from ecjax.predict.logged import interval_reads, time_of_reads
 from ecjax.problem.arrays import index_in, refuse_channels
 from ecjax.simulation.laws import Laws
 from ecjax.simulation.run import CHANNELS, DIRECT_OR_DEGRADED, Outages
@@ -277,7 +277,7 @@ def _check_rates(options: ReplayOptions, table: pa.Table, cases: list[Case]) -> 
         assert case.factors is not None
         _check_reads_go_on(options, rate, case.factors)
         if end > 0:
-            come.append(round(float(expected_reads(rate, case.factors, end).reads.sum())))
+            come.append(round(float(interval_reads(rate, case.factors, end)[1].sum())))
     fewest = min(come, default=options.requests)
     if fewest >= options.requests:
         return
@@ -289,7 +289,7 @@ def _check_reads_go_on(options: ReplayOptions, rate: np.ndarray, factors: Factor
     if np.isfinite(time_of_reads(rate, factors, options.requests)):
         return
     last = max(0.0, float(factors.start.max()))
-    come = expected_reads(rate, factors, last).reads.sum() if last > 0 else 0.0
+    come = interval_reads(rate, factors, last)[1].sum() if last > 0 else 0.0
     raise UserError(
         f"rates={options.rates}: found a factor of 0 for all files that are read from {last:g} s on, when {come:.4g} "
         f"of {options.requests:,} reads are expected to have come; allowed: a last factor above 0, or fewer requests"

@@ -12,7 +12,7 @@ from ecjax.planning import placement
 from ecjax.planning.problem import NODE_WORK
 from ecjax.planning.read_kinds import KindModel
 from ecjax.planning.read_kinds.model import small_work
-from ecjax.predict.logged import expected_reads, time_of_reads
+from ecjax.predict.logged import file_reads, time_of_reads
 from ecjax.problem import arrays
 from ecjax.problem.overload import EVENLY, demand_of, least_overload, overload
 from ecjax.problem.planned_kinds import PlannedKinds
@@ -146,8 +146,7 @@ def at_mean_rates(case: Case, at: OperatingPoint, options: ReplayOptions) -> Ope
         return at
     rate = np.asarray(problem.files.rate)
     length = time_of_reads(rate, factors, options.requests)
-    come = expected_reads(rate, factors, length)
-    mean = np.bincount(come.file, come.reads, len(rate)) / length
+    mean = file_reads(rate, factors, length) / length
     files = replace(problem.files, rate=jnp.asarray(mean))
     return replace(at, problem=planning.prepare(problem.nodes, files, problem.row, problem.rows))
 

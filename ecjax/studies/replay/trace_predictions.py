@@ -7,8 +7,10 @@ import numpy as np
 from ecjax.predict.latencies import Latencies
 from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import (
+    MOST_RATES,
     Logged,
     ServedPlan,
+    changes,
     logged_estimate,
     logged_queues,
     most_read,
@@ -61,6 +63,9 @@ def trace_predictions(
     else:
         assert case.factors is not None
         length, ending = time_of_reads(rate, case.factors, options.requests), "the replay"
+        times = len(changes(case.factors, length)) - 1
+        if times * np.count_nonzero(rate) > MOST_RATES:
+            return {}, remark_column([_too_many(np.count_nonzero(rate), times)])
         if not options.estimate:
             queues = varying_queues(plan, case.factors, length)
             return {}, remark_column(undrained(queues, length, names, ending))
@@ -68,6 +73,14 @@ def trace_predictions(
         words = undrained(estimate.queues, length, names, ending)
     words += _left_out(groups, rate)
     return _latencies(estimate, groups, len(rate)), trace_columns(estimate, words)
+
+
+def _too_many(files: int, times: int) -> str:
+    """Why rates that vary have no estimate."""
+    return (
+        "No latencies are estimated under the rates as they vary, and queues that do not drain are not told: "
+        f"{count_text(files, 'file')} and {count_text(times, 'time')} between changes are more than {MOST_RATES:,} rates."
+    )
 
 
 def _left_out(groups: Groups, rate: np.ndarray) -> list[str]:

@@ -233,6 +233,20 @@ def test_the_estimate_under_varying_rates_is_of_the_time_that_is_replayed(tmp_pa
     assert seen == [pytest.approx(3000.0)]
 
 
+@pytest.mark.parametrize("estimated", [True, False])
+def test_rates_of_too_many_files_and_times_have_no_estimate(tmp_path, monkeypatch, estimated):
+    monkeypatch.setattr(trace_predictions, "MOST_RATES", 7)
+    plan = plan_by_hand(tmp_path, "fcfs")
+    rates = str(tmp_path / "rates.csv")
+    pa.csv.write_csv(pa.table({"start_s": [0.0, 2000.0], "factor": [1.0, 2.0]}), rates)
+    _, code, row, text = _replayed(
+        tmp_path, plan=plan, rates=rates, requests=600, rate_scale=0.2, estimate=estimated
+    )
+    assert code == 0 and row["mean_s"] > 0 and pd.isna(row["trace_estimated_mean_s"])
+    said = "queues that do not drain are not told: 4 files and 2 times between changes are more than 7 rates."
+    assert said in row["trace_remarks"] and said in " ".join(text.split())
+
+
 def _left_s(row):
     """What a run says that its node has left, s."""
     return float(re.match(r"Node x has work for (\S+) s left when", row["trace_remarks"])[1])
