@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.predict.jackknife import UNTOLD
 from ecjax.predict.logged import Logged
 from ecjax.predict.queues_left import undrained
 from ecjax.predict.trace_estimates import LEVELS, TraceEstimate
@@ -65,16 +66,16 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
         names: of the nodes.
     """
     words = undrained(estimate.queues, seen.length_s, names)
-    factor = float(np.exp(np.nanmax(estimate.log_margins[[0, _P99]], initial=0.0)))
-    if np.isinf(factor):
+    margin = float(np.nanmax(estimate.log_margins[[0, _P99]], initial=0.0))
+    if np.isinf(margin):
         words.append(
             "All reads, or nearly all, come in one tenth of their time: it does not tell what another log of this kind "
             "would have."
         )
-    elif factor > _UNKNOWN:
+    elif margin > np.log(_UNKNOWN):
+        known = "" if margin > np.log(UNTOLD) else f"they are known within a factor of {np.exp(margin):,.0f}, so that "
         words.append(
-            f"Few bursts make these latencies: they are known within a factor of {factor:,.0f}, so that the log hardly "
-            "tells what another one of its kind would have."
+            f"Few bursts make these latencies: {known}the log hardly tells what another one of its kind would have."
         )
     if seen.reads < _FEW:
         words.append(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ecjax.predict.jackknife import BLOCKS, chance, log_margins, without_each
+from ecjax.predict.jackknife import BLOCKS, UNTOLD, chance, log_margins, without_each
 from ecjax.predict.mixtures import LEVELS, Cells, group_laws, joined, law_means, statistics
 from ecjax.predict.queues_left import Queues
 from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, file_kinds, sampled
@@ -51,13 +51,15 @@ class TraceEstimate(NamedTuple):
         """Where another log of this kind and length has the mean (0) or a quantile (1 to 4) of all reads, s.
 
         A 95 % interval, whose logarithm reaches ``log_margins`` to either side; nan where rates are known, without an
-        upper end where all reads come in one tenth of their time.
+        upper end where all reads come in one tenth of their time, or it would be above 100 times the value: a log with
+        one burst that counts tells nothing of others.
 
         Args:
             place: of the figure.
         """
         value = self.mean[0] if place == 0 else self.quantiles[0, place - 1]
-        factor = np.exp(self.log_margins[place])
+        margin = self.log_margins[place]
+        factor = np.inf if margin > np.log(UNTOLD) else np.exp(margin)
         return float(np.maximum(value / factor, min(self.least[place], value))), float(value * factor)
 
     @property

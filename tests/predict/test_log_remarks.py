@@ -6,13 +6,14 @@ import pytest
 from ecjax.predict.log_remarks import Seen, remarks, seen_of
 from ecjax.predict.logged import Logged
 from ecjax.predict.trace_estimates import TraceEstimate
+from ecjax.studies.spine.trace_columns import trace_columns
 
 FINE = Seen(10_000, 20, 1000.0, 0.001, 0.0, np.zeros((0, 2)))
 
 
-def said(end_s=0.0, margin=0.1, **seen):
-    """Of an estimate with services of 6 ms."""
-    estimate = TraceEstimate(
+def estimated(end_s=0.0, margin=0.1):
+    """With services of 6 ms."""
+    return TraceEstimate(
         mean=np.array([0.01]),
         quantiles=np.full((1, 4), 0.02),
         log_margins=np.full(5, margin),
@@ -24,7 +25,10 @@ def said(end_s=0.0, margin=0.1, **seen):
         branch="denoised",
         dispersion=1.0,
     )
-    return remarks(estimate, FINE._replace(**seen), ["a", "b"])
+
+
+def said(end_s=0.0, margin=0.1, **seen):
+    return remarks(estimated(end_s, margin), FINE._replace(**seen), ["a", "b"])
 
 
 def test_a_log_without_flaws_needs_no_remark():
@@ -36,6 +40,8 @@ def test_a_log_without_flaws_needs_no_remark():
     [
         ({"end_s": 20.0}, "Node b has work for 20 s left when the log ends"),
         ({"margin": np.log(8.0)}, "known within a factor of 8,"),
+        ({"margin": np.log(101.0)}, "Few bursts make these latencies: the log hardly tells what another one"),
+        ({"margin": 30.0}, "Few bursts make these latencies: the log hardly tells what another one"),
         ({"reads": 999}, "The log has 999 reads"),
         (
             {"tick_s": 1.0, "tied": 0.9},
@@ -93,3 +99,12 @@ def test_what_is_silent_is_so_at_every_speed():
         assert (faster.reads, faster.files, faster.tick_s) == (times.size, 1, 0.001 / factor)
         assert faster.length_s == pytest.approx((times[-1, -1] - times[0, 0]) / factor)
         np.testing.assert_allclose(faster.silences[:, 1], (times[1:, 0] - times[0, 0]) / factor)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(99.0, True), (101.0, False), (1e11, False), (np.inf, False)])
+def test_an_interval_of_two_orders_of_magnitude_is_none(factor, told):
+    row = trace_columns(estimated(margin=np.log(factor)), [])
+    assert ("trace_estimated_p99_high_s" in row) == ("trace_estimated_mean_low_s" in row) == told
+    assert row["trace_estimated_mean_s"] == 0.01
+    if told:
+        assert row["trace_estimated_p99_high_s"] == pytest.approx(0.02 * factor)

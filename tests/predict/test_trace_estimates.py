@@ -481,19 +481,19 @@ def test_another_log_is_within_the_interval():
 
 
 def test_no_interval_begins_below_what_an_idle_system_takes():
-    """One burst in a log: it is known within a factor of thousands, but services stay."""
+    """One burst in a log: others of its kind may have any mean, but services stay."""
     rng = np.random.default_rng(0)
     times = np.sort(np.concatenate([rng.uniform(0, 1000, 1500), rng.uniform(500, 520, 2500)]))
     found = estimate(times, np.zeros(len(times), int), [[0, 1, 2]], 1, 0.02, 3, 1000.0)
-    factor = np.exp(found.log_margins[[0, 3]])
-    assert np.all(factor > 10)
+    assert np.all(found.log_margins[[0, 3]] > np.log(100))
     # a read takes one exponential of 20 ms where nobody waits
     (low, high), (low_p99, _) = found.interval(0), found.interval(3)
-    assert 0.019 < low <= 0.02 and high == pytest.approx(found.mean[0] * factor[0])
+    assert 0.019 < low <= 0.02 and high == np.inf
     assert 0.08 < low_p99 <= 0.02 * np.log(100)
     names = ["a", "b", "c"]
     seen = seen_of(Logged(times, np.zeros(len(times), int)))
-    assert any("Few bursts make these latencies" in each for each in remarks(found, seen, names))
+    said = [each for each in remarks(found, seen, names) if "Few bursts make these latencies" in each]
+    assert len(said) == 1 and "within a factor" not in said[0]
 
 
 def test_chance_of_independent_reads():

@@ -75,11 +75,13 @@ def say_margins(runs: pd.DataFrame, console: Console) -> None:
     words = "Expected is under the log's own arrivals"
     if pd.notna(run["trace_estimated_mean_low_s"]):
         several = f" (theta={run['theta']:g})" if len(estimated) > 1 else ""
-        mean, p99 = (
-            " to ".join(time_text(float(run[f"trace_estimated_{name}_{end}_s"])) for end in ("low", "high"))
+        within = ", ".join(
+            f"its {name} within "
+            + " to ".join(time_text(float(run[f"trace_estimated_{name}_{end}_s"])) for end in ("low", "high"))
             for name in ("mean", "p99")
+            if pd.notna(run[f"trace_estimated_{name}_low_s"])
         )
-        words += f"; another log of this kind would have its mean within {mean}, its p99 within {p99} (95 %){several}"
+        words += f"; another log of this kind would have {within} (95 %){several}"
     remark(console, f"{words}.")
     for text in estimated["trace_remarks"].dropna().unique():
         say(console, text, "yellow")

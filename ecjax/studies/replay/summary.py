@@ -108,15 +108,17 @@ def _say_of_trace(runs: pd.DataFrame, console: Console, unit: Unit) -> None:
     elif pd.isna(run["trace_estimated_mean_low_s"]):
         remark(console, "Expected is under the log's own arrivals.")
     else:
-        mean, p99 = (
-            f"{unit.cell(run[f'{name}_low_s'], 3)} to {unit.cell(run[f'{name}_high_s'], 3)} {unit.name}"
-            for name in ("trace_estimated_mean", "trace_estimated_p99")
+        within = ", ".join(
+            f"its {name} within {unit.cell(run[f'{column}_low_s'], 3)} to {unit.cell(run[f'{column}_high_s'], 3)} "
+            + unit.name
+            for name, column in (("mean", "trace_estimated_mean"), ("p99", "trace_estimated_p99"))
+            if pd.notna(run[f"{column}_low_s"])
         )
         several = " (first run)" if len(runs) > 1 else ""
         remark(
             console,
-            f"Expected is under the log's own arrivals. Another log of this kind would have its mean within {mean}, "
-            f"its p99 within {p99} (95 %, from leaving out tenths of the log){several}.",
+            f"Expected is under the log's own arrivals. Another log of this kind would have {within} (95 %, from leaving "
+            f"out tenths of the log){several}.",
         )
     others = beside_arrivals(estimated)
     if others:

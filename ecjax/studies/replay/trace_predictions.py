@@ -79,7 +79,8 @@ def _too_many(files: int, times: int) -> str:
     """Why rates that vary have no estimate."""
     return (
         "No latencies are estimated under the rates as they vary, and queues that do not drain are not told: "
-        f"{count_text(files, 'file')} and {count_text(times, 'time')} between changes are more than {MOST_RATES:,} rates."
+        f"{count_text(files, 'file')} and {count_text(times, 'time')} between changes are more than {MOST_RATES:,} "
+        "rates."
     )
 
 

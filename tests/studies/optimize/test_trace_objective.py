@@ -14,6 +14,7 @@ from ecjax.planning.trace.plan import plan_trace
 from ecjax.studies.optimize import arrivals, trace_run
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
+from ecjax.studies.optimize.trace_words import say_margins
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
@@ -334,3 +335,11 @@ def test_order_statistic_forms_of_a_log(tmp_path):
         UserError, match=r"found chunks of 2 sizes, from 1e\+06 to 2e\+06 B; allowed: one size"
     ):
         planned(trace_form="order_statistics", **(names | {"out": str(tmp_path / "other")}))
+
+
+def test_an_interval_that_is_not_told_is_not_said():
+    column, text = "trace_estimated", io.StringIO()
+    row = {"theta": 0.0, f"{column}_mean_s": 0.01, f"{column}_mean_low_s": 0.005, f"{column}_mean_high_s": 0.02}
+    row |= {f"{column}_p99_low_s": np.nan, f"{column}_p99_high_s": np.nan, "trace_remarks": None}
+    say_margins(pd.DataFrame([row]), Console(file=text, width=500))
+    assert "another log of this kind would have its mean within 5 ms to 20 ms (95 %)." in text.getvalue()
