@@ -28,6 +28,8 @@ class TracePlan(NamedTuple):
         uneven: the ratio of that to the wait of spread reads if all files came and went together.
         spread_wait: s, wait where the reads of all rows spread over all nodes: the least possible.
         steady_wait: s, the same if all arrived at constant rates.
+        least_wait: s, ``spread_wait`` where chunks beyond need that are written do not count among those that waits are
+            divided by, as in the objective: for plans with other numbers of chunks.
         iterations: of descents, and rounds of chunks added.
     """
 
@@ -41,6 +43,7 @@ class TracePlan(NamedTuple):
     uneven: float
     spread_wait: float
     steady_wait: float
+    least_wait: float
     iterations: int
 
 
@@ -73,21 +76,22 @@ def plan_trace(
     spread = spread_out(data, whole, placed, relaxed.bound, gap)
     even, blind = even_spread(waits), _blind(waits, relaxed)
     stored = spread.placed.astype(float)
+    wait = mean_wait_of(waits, spread.probabilities, stored)
+    even_wait, relaxed_wait = (
+        wait_of(waits, *each) for each in ((even, stored_with(waits, even)), (relaxed.probabilities, relaxed.stored))
+    )
     return TracePlan(
         probabilities=spread.probabilities,
         stored=spread.placed,
         objective=spread.point.objective,
-        wait=mean_wait_of(waits, spread.probabilities, stored),
+        wait=wait,
         bound=spread.bound,
-        whole_wait=wait_of(waits, whole, placed.astype(float)),
+        whole_wait=mean_wait_of(waits, whole, placed.astype(float)),
         blind_wait=blind[0],
         uneven=blind[1],
-        spread_wait=min(
-            wait_of(waits, even, stored_with(waits, even)),
-            wait_of(waits, relaxed.probabilities, relaxed.stored),
-            wait_of(waits, spread.probabilities, stored),
-        ),
+        spread_wait=min(even_wait, relaxed_wait, wait),
         steady_wait=_steady_wait(waits, relaxed),
+        least_wait=min(even_wait, relaxed_wait, wait_of(waits, spread.probabilities, stored)),
         iterations=relaxed.iterations + spread.rounds,
     )
 
@@ -129,7 +133,7 @@ def _blind(data: Traced, relaxed: Relaxed) -> tuple[float, float]:
     whole, placed = (kinds == HOT).astype(float), (kinds != NONE).astype(float)
     least = min(_together_wait(data, even, cold), _together_wait(data, relaxed.probabilities, relaxed.stored))
     uneven = _together_wait(data, whole, placed) / least if least > 0 else 1.0
-    return wait_of(data, whole, placed), uneven
+    return mean_wait_of(data, whole, placed), uneven
 
 
 def _together_wait(data: Traced, probabilities: np.ndarray, stored: np.ndarray) -> float:

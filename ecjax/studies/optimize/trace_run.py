@@ -122,9 +122,9 @@ def bursts_of(plan: TracePlan) -> str:
     By J of a plan for mean rates against J with all reads spread over all nodes, the least possible; beyond what that
     plan would be above it if all files came and went together, where nodes cannot be loaded alike.
     """
-    if plan.blind_wait > _COMMON * max(plan.uneven, 1.0) * plan.spread_wait:
+    if plan.blind_wait > _COMMON * max(plan.uneven, 1.0) * plan.least_wait:
         return "single"
-    return "none" if plan.spread_wait <= _STEADY * plan.steady_wait else "common"
+    return "none" if plan.least_wait <= _STEADY * plan.steady_wait else "common"
 
 
 def _first(options: OptimizeOptions, case: Case, problem: Problem, lane: Lane) -> tuple[Steady, np.ndarray]:

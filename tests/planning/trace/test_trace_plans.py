@@ -246,6 +246,18 @@ def test_waits_are_means_over_all_chunks_that_are_written():
     assert mean_wait_of(data, least, least) == pytest.approx(wait_of(data, least, least))
 
 
+def test_no_wait_is_below_the_least_possible():
+    """Bursts of eight reads and a write: a chunk on every node pays, two of three more than needed."""
+    numbers = np.array([[8], [0], [0], [8], [0], [0], [8], [0], [0], [0]])
+    data = traced(problem_of(1, 3, k=1), counted(numbers), counted(numbers // 8), 0.0)
+    plan = plan_trace(data, 1e-3)
+    assert plan.stored.all()
+    assert plan.spread_wait <= plan.wait <= plan.whole_wait
+    # 24 reads and three writes, of one chunk or of three
+    assert plan.wait == pytest.approx(plan.objective * 27 / 33)
+    assert plan.bound <= plan.least_wait <= plan.objective
+
+
 def test_accesses_are_counted_over_bins_of_any_width():
     reads = BinnedReads(np.array([1.0, 10.0]), np.array([0, 1]), np.array([0, 1]), np.array([3.0, 7.0]), 2)
     data = traced(problem_of(2, 4), reads, None, 0.0)
