@@ -88,6 +88,12 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
             f"({time_text(estimate.service_s)}): requests of a tick count as spread evenly over it, and waits behind "
             "shorter bursts are missing here, also in the interval; rates, loads and longer bursts are known."
         )
+    if estimate.bin_s > estimate.service_s >= seen.tick_s:
+        words.append(
+            f"The log is seen in steps of {time_text(estimate.bin_s)}, longer than a service "
+            f"({time_text(estimate.service_s)}), as finer ones are too many: waits behind shorter bursts are missing here, "
+            "also in the interval."
+        )
     if len(seen.silences):
         words.append(_silent(seen))
     if seen.files == 1:

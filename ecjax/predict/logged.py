@@ -14,7 +14,7 @@ from ecjax.predict.workload import workload_of
 from ecjax.queueing.workload import Workload
 from ecjax.simulation.laws import Laws
 from ecjax.streams.arrivals import Factors
-from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
+from ecjax.traffic.bins import MOST_NUMBERS, BinnedReads, bin_arrivals, bin_width
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 
@@ -84,10 +84,26 @@ def _binned(logged: Logged, placed: Placed) -> Arrivals:
     mean = float(np.sum(count @ (placed.probabilities * service)) / np.sum(count @ placed.probabilities))
     length = float(logged.times_s[-1] - logged.times_s[0])
     width = estimate_width(length, mean, logged.tick_s)
-    binned, writes = bin_arrivals(
-        logged.times_s, logged.file, files, width, logged.write, tick_s=logged.tick_s
-    )
+    binned, writes = bins_of(logged, files, placed.probabilities.shape[1], width)
     return Arrivals(binned, writes if len(writes.reads) else None)
+
+
+def bins_of(logged: Logged, files: int, nodes: int, width_s: float) -> tuple[BinnedReads, BinnedReads]:
+    """Reads and writes by bins, by wider ones where numbers of all bins and nodes would fill the memory.
+
+    Args:
+        logged: requests.
+        files: number of files.
+        nodes: number of nodes.
+        width_s: of the bins, which is doubled until they are few enough.
+    """
+    while True:
+        reads, writes = bin_arrivals(
+            logged.times_s, logged.file, files, width_s, logged.write, tick_s=logged.tick_s
+        )
+        if reads.bins * nodes <= MOST_NUMBERS:
+            return reads, writes
+        width_s *= 2
 
 
 def estimate_width(length_s: float, service_mean_s: float, tick_s: float = 0.0) -> float:

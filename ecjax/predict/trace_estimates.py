@@ -46,6 +46,7 @@ class TraceEstimate(NamedTuple):
     end_s: np.ndarray  # (m,) workload that is left after the last bin
     branch: str  # raw or denoised
     dispersion: float  # I within blocks of constant rate
+    bin_s: float = 0.0  # width of the bins that have arrivals
 
     def interval(self, place: int) -> tuple[float, float]:
         """Where another log of this kind and length has the mean (0) or a quantile (1 to 4) of all reads, s.
@@ -151,6 +152,7 @@ def trace_estimate(
         pieces.end,
         way.branch,
         way.dispersion,
+        float(arrivals.reads.width_s.min()),
     )
 
 

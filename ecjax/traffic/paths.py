@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.bins import MOST_NUMBERS, BinnedReads
 from ecjax.traffic.denoise import Blocks, averaged, blocks_of, dispersion_at
 from ecjax.traffic.node_work import (
     MOST_MET,
@@ -105,8 +105,9 @@ def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
     width = arrivals.reads.width_s
     unit = float(width.min())
     constants, itself = raw_constants(at, unit)
+    pieces = min(_MOST_PIECES, MOST_NUMBERS // len(at.c))
     parts = int(
-        np.clip(np.ceil(unit / (_PART * at.c.min())), 1, min(_MOST_PARTS, 1 + _MOST_PIECES // len(width)))
+        np.clip(np.ceil(unit / (_PART * at.c.min())), 1, min(_MOST_PARTS, 1 + pieces // len(width)))
     )
     block, piece = np.repeat(np.arange(len(width)), parts), np.repeat(width / parts, parts)
     load = (at.work / width[:, None])[block]

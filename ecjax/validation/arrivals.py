@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from ecjax.predict.logged import estimate_width
+from ecjax.predict.logged import Logged, bins_of, estimate_width
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
 from ecjax.queueing.workload import Workload
 from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
-from ecjax.traffic.bins import bin_arrivals
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.validation.halves import Halves
@@ -48,7 +47,8 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
     service = host_moments(load.service, size)[0]
     chunks = rows.rates[:, None] * rows.probabilities
     width = estimate_width(halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.tick_s)
-    reads, writes = bin_arrivals(times[order], row[order], count + nodes, width, write, tick_s=log.tick_s)
+    logged = Logged(times[order], row[order], write, log.tick_s)
+    reads, writes = bins_of(logged, count + nodes, nodes, width)
     scaled = writes._replace(reads=writes.reads * np.concatenate([np.ones(count), amount])[writes.file])
     groups = Groups(np.append(rows.group, np.zeros(nodes, int)), int(rows.group.max()) + 1, np.arange(count))
     arrivals = Arrivals(reads, scaled if len(scaled.reads) else None)

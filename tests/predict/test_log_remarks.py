@@ -11,7 +11,7 @@ from ecjax.studies.spine.trace_columns import trace_columns
 FINE = Seen(10_000, 20, 1000.0, 0.001, 0.0, np.zeros((0, 2)))
 
 
-def estimated(end_s=0.0, margin=0.1):
+def estimated(end_s=0.0, margin=0.1, bin_s=0.0015):
     """With services of 6 ms."""
     return TraceEstimate(
         mean=np.array([0.01]),
@@ -24,11 +24,12 @@ def estimated(end_s=0.0, margin=0.1):
         end_s=np.array([0.0, end_s]),
         branch="denoised",
         dispersion=1.0,
+        bin_s=bin_s,
     )
 
 
-def said(end_s=0.0, margin=0.1, **seen):
-    return remarks(estimated(end_s, margin), FINE._replace(**seen), ["a", "b"])
+def said(end_s=0.0, margin=0.1, bin_s=0.0015, **seen):
+    return remarks(estimated(end_s, margin, bin_s), FINE._replace(**seen), ["a", "b"])
 
 
 def test_a_log_without_flaws_needs_no_remark():
@@ -47,6 +48,7 @@ def test_a_log_without_flaws_needs_no_remark():
             {"tick_s": 1.0, "tied": 0.9},
             "Times are known to ticks of 1 s, longer than a service (6 ms): requests of a tick count as spread evenly",
         ),
+        ({"bin_s": 0.012}, "The log is seen in steps of 12 ms, longer than a service (6 ms), as finer ones are too many"),
         ({"files": 1}, "All reads are of one file: its latencies are known"),
         (
             {"silences": np.array([[100.0, 600.0]])},

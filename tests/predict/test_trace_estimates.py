@@ -14,11 +14,12 @@ from scipy.sparse import csr_matrix
 sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
-from ecjax.predict import steady_laws
+from ecjax.predict import logged, steady_laws
 from ecjax.predict.jackknife import chance, log_margins, without_each
 from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import (
     Logged,
+    bins_of,
     estimate_width,
     expected_reads,
     file_reads,
@@ -271,6 +272,28 @@ def test_classes_of_single_files():
     assert apart[0] < 0.03 and np.quantile(apart, 0.98) < 0.03 and apart.max() < 0.2
     apart = np.abs(found.quantiles[:, 2] / (sojourn * np.log(100)) - 1)
     assert np.quantile(apart, 0.98) < 0.05
+
+
+def test_bins_are_wider_where_they_are_too_many_for_the_nodes(monkeypatch):
+    """Poisson reads at an M/M/1 load of 0.6: the estimate stays, and so do the reads."""
+    mean, load, count, files = 0.1, 0.6, 20_000, 4
+    rng = np.random.default_rng(2)
+    given = Logged(np.cumsum(rng.exponential(mean / load, count)), rng.integers(0, files, count))
+    fine, _ = bins_of(given, files, 1, mean / 4)
+    most = fine.bins // 3
+    monkeypatch.setattr(logged, "MOST_NUMBERS", most)
+    coarse, _ = bins_of(given, files, 1, mean / 4)
+    assert fine.width_s.min() == pytest.approx(mean / 4) and coarse.bins <= most
+    assert coarse.width_s.min() / fine.width_s.min() in (4, 8, 16)
+    assert bins_of(given, files, 2, mean / 4)[0].bins * 2 <= most
+    read, all_reads = (np.bincount(each.file, each.reads) for each in (coarse, fine))
+    np.testing.assert_array_equal(read, all_reads)
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=1)
+    plan = np.ones((files, 1))
+    placed = Placed(plan, np.ones(files), service, plan, np.zeros((3, 1)))
+    found = trace_estimate(Arrivals(coarse), placed, Workload.of(np.ones(files), 1.0, 1, service))
+    assert found.bin_s == coarse.width_s.min()
+    assert found.mean[0] == pytest.approx(mean / (1 - load), rel=0.05)
 
 
 def test_many_classes_take_no_table_of_kinds_of_files():
