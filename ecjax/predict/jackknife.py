@@ -13,7 +13,9 @@ import numpy as np
 from scipy import stats
 
 BLOCKS = 10
-UNTOLD = 100.0  # factor beyond which an interval is not told: one or two episodes are extrapolated to any length
+UNTOLD = (
+    100.0  # factor beyond which an interval is not told: one or two episodes are extrapolated to any length
+)
 LEVEL = 0.95
 
 

@@ -73,7 +73,11 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
             "would have."
         )
     elif margin > np.log(_UNKNOWN):
-        known = "" if margin > np.log(UNTOLD) else f"they are known within a factor of {np.exp(margin):,.0f}, so that "
+        known = (
+            ""
+            if margin > np.log(UNTOLD)
+            else f"they are known within a factor of {np.exp(margin):,.0f}, so that "
+        )
         words.append(
             f"Few bursts make these latencies: {known}the log hardly tells what another one of its kind would have."
         )
@@ -91,8 +95,8 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
     if estimate.bin_s > estimate.service_s >= seen.tick_s:
         words.append(
             f"The log is seen in steps of {time_text(estimate.bin_s)}, longer than a service "
-            f"({time_text(estimate.service_s)}), as finer ones are too many: waits behind shorter bursts are missing here, "
-            "also in the interval."
+            f"({time_text(estimate.service_s)}), as finer ones are too many: waits behind shorter bursts are missing "
+            "here, also in the interval."
         )
     if len(seen.silences):
         words.append(_silent(seen))

@@ -19,7 +19,9 @@ from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 
 MOST_FILES = 1000  # that have a figure of their own
-MOST_RATES = 2**21  # of files and times between changes: an estimate, which cuts these times, takes some gigabytes
+MOST_RATES = (
+    2**21
+)  # of files and times between changes: an estimate, which cuts these times, takes some gigabytes
 
 
 class Logged(NamedTuple):

@@ -106,9 +106,7 @@ def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
     unit = float(width.min())
     constants, itself = raw_constants(at, unit)
     pieces = min(_MOST_PIECES, MOST_NUMBERS // len(at.c))
-    parts = int(
-        np.clip(np.ceil(unit / (_PART * at.c.min())), 1, min(_MOST_PARTS, 1 + pieces // len(width)))
-    )
+    parts = int(np.clip(np.ceil(unit / (_PART * at.c.min())), 1, min(_MOST_PARTS, 1 + pieces // len(width))))
     block, piece = np.repeat(np.arange(len(width)), parts), np.repeat(width / parts, parts)
     load = (at.work / width[:, None])[block]
     path = workload_path(load * piece[:, None], piece, constants)

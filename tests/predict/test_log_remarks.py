@@ -48,7 +48,10 @@ def test_a_log_without_flaws_needs_no_remark():
             {"tick_s": 1.0, "tied": 0.9},
             "Times are known to ticks of 1 s, longer than a service (6 ms): requests of a tick count as spread evenly",
         ),
-        ({"bin_s": 0.012}, "The log is seen in steps of 12 ms, longer than a service (6 ms), as finer ones are too many"),
+        (
+            {"bin_s": 0.012},
+            "The log is seen in steps of 12 ms, longer than a service (6 ms), as finer ones are too many",
+        ),
         ({"files": 1}, "All reads are of one file: its latencies are known"),
         (
             {"silences": np.array([[100.0, 600.0]])},

@@ -426,7 +426,9 @@ def test_sums_of_rates_that_vary_take_no_table_of_all_files():
     rate = 1.0 + np.arange(files) % 2
     half = np.arange(files // 2)
     factors = Factors(
-        np.arange(changes) * 10.0, 1.0 + np.arange(changes) % 2, [None if n % 2 else half for n in range(changes)]
+        np.arange(changes) * 10.0,
+        1.0 + np.arange(changes) % 2,
+        [None if n % 2 else half for n in range(changes)],
     )
     # twice the rates, then those of the first half as they are, in turn; at the beginning all are as they are
     each = rate.sum() * 10 * np.where(np.arange(changes) % 2, 2.0, 1.5)

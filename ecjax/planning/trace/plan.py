@@ -78,7 +78,8 @@ def plan_trace(
     stored = spread.placed.astype(float)
     wait = mean_wait_of(waits, spread.probabilities, stored)
     even_wait, relaxed_wait = (
-        wait_of(waits, *each) for each in ((even, stored_with(waits, even)), (relaxed.probabilities, relaxed.stored))
+        wait_of(waits, *each)
+        for each in ((even, stored_with(waits, even)), (relaxed.probabilities, relaxed.stored))
     )
     return TracePlan(
         probabilities=spread.probabilities,

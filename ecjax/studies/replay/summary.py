@@ -117,8 +117,8 @@ def _say_of_trace(runs: pd.DataFrame, console: Console, unit: Unit) -> None:
         several = " (first run)" if len(runs) > 1 else ""
         remark(
             console,
-            f"Expected is under the log's own arrivals. Another log of this kind would have {within} (95 %, from leaving "
-            f"out tenths of the log){several}.",
+            f"Expected is under the log's own arrivals. Another log of this kind would have {within} (95 %, from "
+            f"leaving out tenths of the log){several}.",
         )
     others = beside_arrivals(estimated)
     if others:

@@ -182,7 +182,9 @@ def test_services_without_starts_follow_from_all_that_nodes_did(tmp_path):
     analysed(path, out, background=["repair"], k=1)
     planning = OptimizeOptions(nodes=f"{out}/nodes", files=f"{out}/files")
     given = ReplayOptions(plan="none", trace=str(out), service=["empirical"], planning=planning)
-    with pytest.raises(UserError, match="service=empirical: found trace=.* background=repair, and without start_s"):
+    with pytest.raises(
+        UserError, match="service=empirical: found trace=.* background=repair, and without start_s"
+    ):
         read_cases(checked(given))
 
 
@@ -191,6 +193,8 @@ def test_analyses_with_other_background_do_not_say_what_to_leave_out(tmp_path):
     log(path, rows=200)
     analysed(path, out, background=["repair"])
     analysed(path, out)
-    with pytest.raises(UserError, match="differ in background= or in how it was read; allowed: the folder of one"):
+    with pytest.raises(
+        UserError, match="differ in background= or in how it was read; allowed: the folder of one"
+    ):
         open_log(LogOptions(trace=str(out)))
     assert log_reading(LogOptions(trace=str(out)), whole=True).path == str(path)

@@ -339,7 +339,12 @@ def test_order_statistic_forms_of_a_log(tmp_path):
 
 def test_an_interval_that_is_not_told_is_not_said():
     column, text = "trace_estimated", io.StringIO()
-    row = {"theta": 0.0, f"{column}_mean_s": 0.01, f"{column}_mean_low_s": 0.005, f"{column}_mean_high_s": 0.02}
+    row = {
+        "theta": 0.0,
+        f"{column}_mean_s": 0.01,
+        f"{column}_mean_low_s": 0.005,
+        f"{column}_mean_high_s": 0.02,
+    }
     row |= {f"{column}_p99_low_s": np.nan, f"{column}_p99_high_s": np.nan, "trace_remarks": None}
     say_margins(pd.DataFrame([row]), Console(file=text, width=500))
     assert "another log of this kind would have its mean within 5 ms to 20 ms (95 %)." in text.getvalue()
