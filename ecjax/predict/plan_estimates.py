@@ -61,7 +61,11 @@ def within_bound(mean: float, bound: float) -> float:
 
 
 def plan_estimate(
-    problem: planning.Problem, laws: Laws, probabilities: np.ndarray, stored: np.ndarray
+    problem: planning.Problem,
+    laws: Laws,
+    probabilities: np.ndarray,
+    stored: np.ndarray,
+    moved: np.ndarray | None = None,
 ) -> PlanEstimate:
     """Estimated latency of all reads, first come, first served; infinite where a node is not stable.
 
@@ -70,6 +74,8 @@ def plan_estimate(
         laws: of the m nodes.
         probabilities: (R, m) of the placement rows.
         stored: (R, m) bool, chunks that writes load.
+        moved: (r,) 1/s, rates of reads to estimate for instead, near those of the problem, of files that have one
+            there; a sample of many kinds of files stays the same, so that differences are those of the rates.
     """
     nodes = problem.nodes
     holds = jnp.asarray(stored, float)
@@ -77,9 +83,11 @@ def plan_estimate(
     service = node_laws(laws, nodes.count)
     connect = (nodes.connect_mean, nodes.connect_variance)
     common_writes = problem_writes(problem, stored, service)
-    return kinds_estimate(
-        kinds_of(problem, probabilities), service, connect, beside, nodes.channels, common_writes
-    )
+    kinds = kinds_of(problem, probabilities)
+    drawn_by = kinds.rate
+    if moved is not None:
+        kinds = kinds_of(problem, probabilities, moved)
+    return kinds_estimate(kinds, service, connect, beside, nodes.channels, common_writes, drawn_by)
 
 
 def kinds_estimate(
@@ -89,6 +97,7 @@ def kinds_estimate(
     beside: ArrayLike | None = None,
     channels: ArrayLike | None = None,
     common_writes: jax.Array | None = None,
+    drawn_by: np.ndarray | None = None,
 ) -> PlanEstimate:
     """Estimated latency of the reads of some kinds of files, first come, first served.
 
@@ -99,8 +108,9 @@ def kinds_estimate(
         beside: load, A_2 (s) and A_3 (s^2) of other work, (3, m); None: there is none.
         channels: requests that each node serves at once, (m,); None: one.
         common_writes: what writes, a part of the other work, bring to two nodes at once, (2, m, m); None: nothing.
+        drawn_by: (b,) 1/s, by which a sample is drawn; None: the rates of the kinds.
     """
-    reads, load, condensed = _inputs(kinds, service, connect, beside, channels, common_writes)
+    reads, load, condensed = _inputs(kinds, service, connect, beside, channels, common_writes, drawn_by)
     estimate = ESTIMATE(reads, load, condensed=condensed)
     return PlanEstimate(float(estimate.mean), float(estimate.quantiles[LEVELS.index(0.99)]))
 
@@ -164,9 +174,10 @@ def _inputs(
     beside: ArrayLike | None,
     channels: ArrayLike | None,
     common_writes: jax.Array | None,
+    drawn_by: np.ndarray | None = None,
 ) -> tuple[jax.Array, Workload, Condensed]:
     """What ``ESTIMATE`` takes."""
-    few = padded(calibrated(kinds, service))
+    few = padded(calibrated(kinds, service, drawn_by=drawn_by))
     delay = None if connect is None else connection_of(*connect)
     other = None if beside is None else present(beside)
     load = Workload.of(few.rate, few.chunk_bytes, few.k, service, delay, other, channels)
@@ -177,8 +188,14 @@ def _inputs(
     return reads, load, condense(reads, load)
 
 
-def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
-    """The files that are read, those that are read alike as one, in the order of what they read."""
+def kinds_of(problem: planning.Problem, probabilities: np.ndarray, moved: np.ndarray | None = None) -> Kinds:
+    """The files that are read, those that are read alike as one, in the order of what they read.
+
+    Args:
+        problem: whose rates say which files are read.
+        probabilities: (R, m) of the placement rows.
+        moved: (r,) 1/s, rates of the same files instead; None: those of the problem.
+    """
     rows = np.asarray(probabilities, float)
     files = problem.files
     rate, size, k = (np.asarray(each, float) for each in (files.rate, files.chunk_bytes, files.k))
@@ -191,7 +208,10 @@ def kinds_of(problem: planning.Problem, probabilities: np.ndarray) -> Kinds:
     new = np.ones(len(order), bool)
     new[1:] = np.any(np.diff(key[:, order], axis=1) != 0, axis=0)
     first = order[new]
-    return Kinds(rows[row[first]], np.add.reduceat(rate[order], np.flatnonzero(new)), size[first], k[first])
+    counted = rate if moved is None else moved
+    return Kinds(
+        rows[row[first]], np.add.reduceat(counted[order], np.flatnonzero(new)), size[first], k[first]
+    )
 
 
 def arrivals_of(kinds: Kinds, service: ServiceLaw) -> tuple[jax.Array, jax.Array]:
@@ -205,21 +225,31 @@ def arrivals_of(kinds: Kinds, service: ServiceLaw) -> tuple[jax.Array, jax.Array
     return jnp.asarray(rates), jnp.asarray(np.broadcast_to(sizes[:, None], rates.shape))
 
 
-def calibrated(kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS) -> Kinds:
-    """At most so many kinds, with the load of all of them at every node."""
+def calibrated(
+    kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS, drawn_by: np.ndarray | None = None
+) -> Kinds:
+    """At most so many kinds, with the load of all of them at every node; ``drawn_by`` as for the sample."""
     if len(kinds.rate) <= most:
         return kinds
-    drawn, rate = calibrated_sample(kinds, service, most)
+    drawn, rate = calibrated_sample(kinds, service, most, drawn_by)
     return Kinds(*(each[drawn] for each in kinds))._replace(rate=rate)
 
 
 def calibrated_sample(
-    kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS
+    kinds: Kinds, service: ServiceLaw, most: int = MOST_KINDS, drawn_by: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which kinds stand for all, at most so many, and the rate of each, 1/s, that keeps the load of every node."""
+    """Which kinds stand for all, at most so many, and the rate of each, 1/s, that keeps the load of every node.
+
+    Args:
+        kinds: b of them.
+        service: laws of the nodes.
+        most: kinds.
+        drawn_by: (b,) 1/s, rates that the probabilities of being drawn go with; None: those of the kinds.
+    """
     if len(kinds.rate) <= most:
         return np.arange(len(kinds.rate)), kinds.rate
-    share = np.cumsum(kinds.rate) / kinds.rate.sum()
+    by = kinds.rate if drawn_by is None else drawn_by
+    share = np.cumsum(by) / by.sum()
     drawn = np.searchsorted(share, (np.arange(most) + 0.5) / most)
     # means are affine in the size: those of two are one program to compile, those of all one for each number of them
     largest = float(kinds.chunk_bytes.max(initial=1.0))
@@ -227,8 +257,8 @@ def calibrated_sample(
     mean = none + np.outer(kinds.chunk_bytes / largest, most_bytes - none)
     work = mean * kinds.probabilities
     target = kinds.rate @ work
-    each = kinds.rate.sum() / most
-    rate, apart = np.full(most, each), np.inf
+    each = by.sum() / most * (kinds.rate[drawn] / by[drawn])
+    rate, apart = each.copy(), np.inf
     # few rounds of the linear method keep all weights above a tenth
     for _ in range(_ROUNDS):
         missing = target - rate @ work[drawn]

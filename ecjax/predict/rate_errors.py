@@ -118,8 +118,7 @@ def estimate_errors(
     if not deviation > 0:
         return EstimateErrors(0.0, 0.0)
     moved = np.maximum(rate + _STEP * slopes * rate_error**2 / deviation, 0.0)
-    changed = replace(problem, files=replace(problem.files, rate=jnp.asarray(moved)))
-    there = plan_estimate(changed, laws, probabilities, stored)
+    there = plan_estimate(problem, laws, probabilities, stored, moved)
     return EstimateErrors(
         *(abs(after - before) / _STEP for after, before in zip(there, estimate, strict=True))
     )

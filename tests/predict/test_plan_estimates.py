@@ -160,7 +160,7 @@ def test_kinds_give_the_estimate_of_all_files_and_samples_nearly():
     assert estimate.p99 == pytest.approx(float(whole.quantiles[0]), rel=1e-6)
     sample = calibrated(kinds_of(problem, probabilities), node_laws(laws, NODES), 128)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_estimates, "calibrated", lambda kinds, service: sample)
+        patch.setattr(plan_estimates, "calibrated", lambda kinds, service, drawn_by: sample)
         sampled = plan_estimate(problem, laws, probabilities, probabilities > 0)
     assert sampled.mean == pytest.approx(estimate.mean, rel=0.01)
     assert sampled.p99 == pytest.approx(estimate.p99, rel=0.02)
@@ -176,7 +176,9 @@ def test_waits_of_a_sample_are_those_of_all_kinds(monkeypatch):
     kinds = Kinds(chosen, np.full(400, 3.0), np.full(400, 1e6), np.full(400, float(k)))
     whole = kinds_estimate(kinds, service)
     monkeypatch.setattr(plan_estimates, "MOST_KINDS", 24)
-    monkeypatch.setattr(plan_estimates, "calibrated", lambda kinds, service: calibrated(kinds, service, 24))
+    monkeypatch.setattr(
+        plan_estimates, "calibrated", lambda kinds, service, **_: calibrated(kinds, service, 24)
+    )
     few = kinds_estimate(kinds, service)
     assert few.mean == pytest.approx(whole.mean, rel=0.03)
     assert few.p99 == pytest.approx(whole.p99, rel=0.04)

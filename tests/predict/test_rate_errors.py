@@ -8,7 +8,8 @@ import pytest
 
 from ecjax.planning import prepare
 from ecjax.planning.problem import EVALUATE
-from ecjax.predict.plan_estimates import plan_estimate
+from ecjax.predict import plan_estimates
+from ecjax.predict.plan_estimates import calibrated, plan_estimate
 from ecjax.predict.rate_errors import estimate_errors, rate_errors
 from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
@@ -103,3 +104,27 @@ def test_errors_of_the_estimate_are_those_of_its_slopes():
     np.testing.assert_allclose(found, expected, rtol=0.05)
     certain = estimate_errors(problem(rate), laws, probabilities, stored, 0 * rate, estimate)
     assert certain == (0.0, 0.0)
+
+
+@pytest.mark.slow  # estimates of plans are compiled
+def test_a_sample_of_kinds_does_not_change_with_the_rates(monkeypatch):
+    """Errors of a hundredth of the rates move estimates less than another draw of so few kinds does."""
+    problem, rate, probabilities, stored = plan_of()
+    draw = np.random.default_rng(3)
+    for row in probabilities:
+        row[row > 0] = np.minimum(4 * draw.dirichlet(np.full(6, 20.0)), 1.0)
+    weight = 1 / np.arange(1, FILES + 1)
+    rate = weight / weight.sum() * rate.sum()
+    laws = service_laws(
+        builtin.nodes(ClusterOptions(files=FILES)), problem(rate).files, "gamma", "proportional", 1.0
+    )
+    given = (problem(rate), laws, probabilities, stored)
+    expected = estimate_errors(*given, 0.01 * rate, plan_estimate(*given))
+    monkeypatch.setattr(plan_estimates, "MOST_KINDS", 12)
+    monkeypatch.setattr(
+        plan_estimates,
+        "calibrated",
+        lambda kinds, service, drawn_by=None: calibrated(kinds, service, 12, drawn_by),
+    )
+    found = estimate_errors(*given, 0.01 * rate, plan_estimate(*given))
+    np.testing.assert_allclose(found, expected, rtol=0.1)
