@@ -108,23 +108,25 @@ def test_errors_of_the_estimate_are_those_of_its_slopes():
 
 @pytest.mark.slow  # estimates of plans are compiled
 def test_a_sample_of_kinds_does_not_change_with_the_rates(monkeypatch):
-    """Errors of a hundredth of the rates move estimates less than another draw of so few kinds does."""
-    problem, rate, probabilities, stored = plan_of()
-    draw = np.random.default_rng(3)
+    """Errors are those of all kinds: a sample that is drawn anew, or of equal parts, does not follow the rates."""
+    count, few = 300, 48
+    options, draw = ClusterOptions(files=count), np.random.default_rng(3)
+    files = files_arrays(builtin.files(options))
+    size = files.chunk_bytes * draw.lognormal(0, 0.5, count)
+    files = replace(files, k=jnp.full(count, 4.0), chunk_bytes=jnp.asarray(size))
+    problem = prepare(nodes_arrays(builtin.nodes(options)), files)
+    probabilities = np.zeros((count, NODES))
     for row in probabilities:
-        row[row > 0] = np.minimum(4 * draw.dirichlet(np.full(6, 20.0)), 1.0)
-    weight = 1 / np.arange(1, FILES + 1)
-    rate = weight / weight.sum() * rate.sum()
-    laws = service_laws(
-        builtin.nodes(ClusterOptions(files=FILES)), problem(rate).files, "gamma", "proportional", 1.0
-    )
-    given = (problem(rate), laws, probabilities, stored)
-    expected = estimate_errors(*given, 0.01 * rate, plan_estimate(*given))
-    monkeypatch.setattr(plan_estimates, "MOST_KINDS", 12)
+        part = draw.uniform(0.5, 1, 6)
+        row[draw.permutation(NODES)[:6]] = np.minimum(4 * part / part.sum(), 1.0)
+    laws = service_laws(builtin.nodes(options), files, "gamma", "proportional", 1.0)
+    given, error = (problem, laws, probabilities, probabilities > 0), np.asarray(files.rate) / 500
+    expected = estimate_errors(*given, error, plan_estimate(*given))
+    monkeypatch.setattr(plan_estimates, "MOST_KINDS", few)
     monkeypatch.setattr(
         plan_estimates,
         "calibrated",
-        lambda kinds, service, drawn_by=None: calibrated(kinds, service, 12, drawn_by),
+        lambda kinds, service, drawn_by=None: calibrated(kinds, service, few, drawn_by),
     )
-    found = estimate_errors(*given, 0.01 * rate, plan_estimate(*given))
+    found = estimate_errors(*given, error, plan_estimate(*given))
     np.testing.assert_allclose(found, expected, rtol=0.1)

@@ -64,8 +64,9 @@ def trace_predictions(
         assert case.factors is not None
         length, ending = time_of_reads(rate, case.factors, options.requests), "the replay"
         times = len(changes(case.factors, length)) - 1
-        if times * np.count_nonzero(rate) > MOST_RATES:
-            return {}, remark_column([_too_many(np.count_nonzero(rate), times)])
+        read = int(np.count_nonzero(rate))
+        if times * read > MOST_RATES:
+            return {}, remark_column([_too_many(read, times)])
         if not options.estimate:
             queues = varying_queues(plan, case.factors, length)
             return {}, remark_column(undrained(queues, length, names, ending))
