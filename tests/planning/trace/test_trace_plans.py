@@ -247,14 +247,16 @@ def test_waits_are_means_over_all_chunks_that_are_written():
 
 
 def test_no_wait_is_below_the_least_possible():
-    """Bursts of eight reads and a write: a chunk on every node pays, two of three more than needed."""
-    numbers = np.array([[8], [0], [0], [8], [0], [0], [8], [0], [0], [0]])
-    data = traced(problem_of(1, 3, k=1), counted(numbers), counted(numbers // 8), 0.0)
+    """Bursts of twelve reads, and writes when nothing waits: a chunk on every node pays, two of three beyond need."""
+    reads, writes = np.zeros((2, 60, 1), int)
+    reads[::12] = 12
+    writes[6::12] = writes[7::12] = 1
+    data = traced(problem_of(1, 3, k=1), counted(reads), counted(writes), 0.0)
     plan = plan_trace(data, 1e-3)
     assert plan.stored.all()
     assert plan.spread_wait <= plan.wait <= plan.whole_wait
-    # 24 reads and three writes, of one chunk or of three
-    assert plan.wait == pytest.approx(plan.objective * 27 / 33)
+    # 60 reads and ten writes, of one chunk or of three
+    assert plan.wait == pytest.approx(plan.objective * 70 / 90)
     assert plan.bound <= plan.least_wait <= plan.objective
 
 
