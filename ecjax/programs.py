@@ -129,6 +129,11 @@ def program(
     return call
 
 
+def function_of(compiled: Callable[..., _Result]) -> Callable[..., _Result]:
+    """What a program was made of, to be mapped, or compiled as a part of another one."""
+    return vars(compiled)["__wrapped__"]
+
+
 class _Kept:
     """What JAX traced of a function, from disk where it is there."""
 

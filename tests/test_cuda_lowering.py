@@ -12,6 +12,13 @@ from simulation.systems import law_table, make_system, poisson
 
 from ecjax.caching import batched
 from ecjax.planning import Jlcm, Lanes, batch, problem, project_hypersimplex
+from ecjax.planning.classes import alternate, search
+from ecjax.planning.classes.certificate import scheduling_gap
+from ecjax.planning.classes.matching import place
+from ecjax.planning.classes.model import class_model, kind_reads, other_work
+from ecjax.planning.classes.scheduling import STOPPING, Fixed, Goal, schedule
+from ecjax.planning.classes.together import _several
+from ecjax.planning.classes.weights import weigh
 from ecjax.planning.slopes import latency_slopes
 from ecjax.planning.smoothed.backend import jax_backend
 from ecjax.planning.smoothed.exact import cheapest
@@ -84,6 +91,30 @@ def moments():
     return Kernel(workload_path_traced, (np.ones((BINS, NODES)), np.ones(BINS), constants))
 
 
+def classes(step: str, queue: str = "weighted"):
+    """A step of plans by class, for two lanes."""
+    planned = random_problem(FILES, NODES, 0.5, False, 0)
+    model = class_model(planned, np.arange(FILES) % 2, 2, queue)
+    reads = jnp.broadcast_to((planned.k / NODES)[:, None], (FILES, NODES))
+    stored, free = jnp.ones((FILES, NODES), bool), jnp.zeros((FILES, NODES))
+    goal = Goal(model.share, jnp.full(2, jnp.inf), free, free, jnp.ones(FILES, bool))
+    fixed = Fixed(stored, other_work(model, stored), jnp.full((2, NODES), 0.5))
+    z = jnp.zeros(2)
+    several = jnp.stack([reads] * 3)
+    steps = {
+        "state": (alternate._STATE, model, reads, *fixed[1:], z),
+        "schedule": (schedule, model, goal, fixed, reads, z),
+        "gap": (scheduling_gap, model, goal, fixed, reads, z, z),
+        "weigh": (weigh, model, goal.coefficient, goal.limit, kind_reads(model, reads), *fixed[1:], z),
+        "place": (place, model, goal, fixed, reads, z, jax.random.key(0)),
+        "divide": (search._DIVIDE, model, fixed.other, reads, several),
+        "descend": (search._DESCEND, model, goal, fixed.other, several),
+    }
+    function, *arguments = steps[step]
+    static = (("stopping", STOPPING),) if step == "schedule" else ()
+    return Kernel(_several(function, static).__wrapped__, ((tuple(arguments),) * 2,))
+
+
 KERNELS = {
     "descent": descent,
     "evaluation": evaluation,
@@ -96,6 +127,11 @@ KERNELS = {
     "plans of caches": caches,
     "waits under a log": waits,
     "two moments under a log": moments,
+    **{
+        f"classes side by side, {step}": partial(classes, step)
+        for step in ("state", "schedule", "gap", "weigh", "place", "divide", "descend")
+    },
+    "classes side by side, gap under priority": partial(classes, "gap", "priority"),
 }
 
 

@@ -31,6 +31,7 @@ from ecjax.planning.classes.model import (
 )
 from ecjax.planning.classes.relief import Start, relieved
 from ecjax.planning.classes.scheduling import STOPPING, Fixed, Goal, schedule
+from ecjax.planning.classes.together import Call, alone
 from ecjax.planning.classes.weights import weigh
 from ecjax.planning.descent import Stopping
 from ecjax.programs import program
@@ -103,7 +104,11 @@ class ClassPlan(NamedTuple):
 
 
 def plan_classes(
-    model: ClassModel, start: Start, settings: Settings, advance: Callable[[Step], None] | None = None
+    model: ClassModel,
+    start: Start,
+    settings: Settings,
+    advance: Callable[[Step], None] | None = None,
+    call: Call = alone,
 ) -> ClassPlan:
     """Plan by alternation from a start; where the start is not stable it comes back with infinite latencies.
 
@@ -112,8 +117,9 @@ def plan_classes(
         start: placement and reads.
         settings: objective and stopping.
         advance: called with every step.
+        call: runs the steps.
     """
-    return Alternation(model, start, settings, advance).run()
+    return Alternation(model, start, settings, advance, call).run()
 
 
 class Point(NamedTuple):
@@ -130,9 +136,14 @@ class Alternation:
     """The state of one run."""
 
     def __init__(
-        self, model: ClassModel, start: Start, settings: Settings, advance: Callable[[Step], None] | None
+        self,
+        model: ClassModel,
+        start: Start,
+        settings: Settings,
+        advance: Callable[[Step], None] | None,
+        call: Call = alone,
     ) -> None:
-        self.model, self.settings, self.advance = model, settings, advance
+        self.model, self.settings, self.advance, self.call = model, settings, advance, call
         nodes, classes = model.problem.nodes.count, model.classes
         shares = None
         if model.queue == "weighted" and settings.weights is not None:
@@ -148,7 +159,7 @@ class Alternation:
         limits = np.full(classes, np.inf) if settings.limits is None else np.asarray(settings.limits, float)
         self.limits = jnp.asarray(limits)
         self.steps: list[Step] = []
-        self.state = _STATE(model, self.reads, self.other, self.weights, jnp.zeros(classes))
+        self.state = call(_STATE, model, self.reads, self.other, self.weights, jnp.zeros(classes))
         self.key = jax.random.key(settings.seed)
         self.gaps, self.joint_gap = np.full(classes, np.nan), np.nan
         self.least = jnp.full(classes, jnp.inf)  # L_k that each class has reached
@@ -168,9 +179,18 @@ class Alternation:
 
     def move_to(self, plan: "ClassPlan") -> None:
         """Go on from a plan, which may have been made at other rates, prices or importances."""
+        self.point = self.reached(plan, self.call)
+
+    def reached(self, plan: "ClassPlan", call: Call) -> Point:
+        """Such a plan, as it is here."""
         other = other_work(self.model, plan.stored)
-        at = _STATE(self.model, plan.probabilities, other, plan.weights, plan.z)
-        self.point = Point(plan.probabilities, plan.stored, plan.weights, at.latency, at.z)
+        at = call(_STATE, self.model, plan.probabilities, other, plan.weights, plan.z)
+        return Point(plan.probabilities, plan.stored, plan.weights, at.latency, at.z)
+
+    def worth(self, point: Point) -> float:
+        """sum_k C_k T_k + theta cost / r of a point, s."""
+        goal = self.together(self.limits)
+        return float(goal.value(point.latency, point.probabilities, point.stored))
 
     def goals(self) -> Iterator[tuple[int | None, Goal]]:
         """The objectives in force, one after the other."""
@@ -241,10 +261,12 @@ class Alternation:
         """Spread the reads, and prove how far from the best spread they are."""
         model = self.model
         fixed = Fixed(self.stored, self.other, self.weights)
-        scheduled = schedule(model, goal, fixed, self.reads, self.state.z, stopping=self.settings.stopping)
+        stopping = self.settings.stopping
+        scheduled = self.call(schedule, model, goal, fixed, self.reads, self.state.z, stopping=stopping)
         self.reads = scheduled.probabilities
         self.state = self.state._replace(latency=scheduled.latency, z=scheduled.z)
-        gaps = scheduling_gap(model, goal, fixed, self.reads, self.state.z, scheduled.multiplier)
+        found = self.reads, self.state.z, scheduled.multiplier
+        gaps = self.call(scheduling_gap, model, goal, fixed, *found)
         self.gaps = np.array(gaps.by_class)
         self.joint_gap = float(gaps.joint)
         gap = self.joint_gap if number is None else float(self.gaps[number])
@@ -256,7 +278,8 @@ class Alternation:
         if model.queue != "weighted" or self.settings.weights is not None:
             return
         reads = kind_reads(model, self.reads)
-        shares = weigh(model, goal.coefficient, goal.limit, reads, self.other, self.weights, self.state.z)
+        at = self.other, self.weights, self.state.z
+        shares = self.call(weigh, model, goal.coefficient, goal.limit, reads, *at)
         self.weights = shares.weights
         self.state = self.state._replace(latency=shares.latency, z=shares.z)
         self.note(iteration, "weights", number, self.value(goal), None)
@@ -271,10 +294,10 @@ class Alternation:
             moving = Goal(goal.coefficient, goal.limit, goal.storing, goal.reading, movable)
             self.key, key = jax.random.split(self.key)
             fixed = Fixed(self.stored, self.other, self.weights)
-            placed = place(model, moving, fixed, self.reads, self.state.z, key)
+            placed = self.call(place, model, moving, fixed, self.reads, self.state.z, key)
             self.reads, self.stored = placed.probabilities, placed.stored
             self.other = other_work(model, self.stored)
-            self.state = _STATE(model, self.reads, self.other, self.weights, self.state.z)
+            self.state = self.call(_STATE, model, self.reads, self.other, self.weights, self.state.z)
             self.note(iteration, "placement", number, self.value(goal), None)
 
     def value(self, goal: Goal) -> float:
@@ -283,7 +306,7 @@ class Alternation:
 
     def overall(self) -> float:
         """sum_k C_k T_k + theta cost / r, s."""
-        return self.value(self.together(self.limits))
+        return self.worth(self.point)
 
     def note(self, iteration: int, name: str, number: int | None, value: float, gap: float | None) -> None:
         """Keep a step; a start that overloads a node has no objective."""

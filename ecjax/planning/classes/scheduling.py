@@ -173,15 +173,18 @@ def schedule(
             better & jnp.all(blended.latency <= limit) & jnp.all(jnp.isfinite(blended.latency)),
         )
 
-    # the multipliers leave limits broken by a hair: back towards the start, which keeps them
+    # the multipliers leave limits broken by a hair: back towards the start, which keeps them. Whether to go on is
+    # carried, as in ``weigh``
     def back(carry):
-        share, count = carry
-        return jnp.where(count + 1 < _HALVINGS, _next_share(share), 0.0), count + 1
+        share, count, _ = carry
+        keeps = state_at(share)[2]
+        further = jnp.where(count + 1 < _HALVINGS, _next_share(share), 0.0)
+        return jnp.where(keeps, share, further), count + 1, keeps
 
     share = jax.lax.while_loop(
-        lambda carry: ~state_at(carry[0])[2] & (carry[1] < _HALVINGS),
+        lambda carry: ~carry[2] & (carry[1] < _HALVINGS),
         back,
-        (jnp.ones(()), jnp.zeros((), jnp.int32)),
+        (jnp.ones(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)),
     )[0]
     blend, blended, fine = state_at(share)
     return Scheduled(

@@ -29,6 +29,7 @@ from ecjax.planning.classes.model import (
 )
 from ecjax.planning.classes.relief import Start, largest_ratio, relieved
 from ecjax.planning.classes.scheduling import Goal
+from ecjax.planning.classes.together import Call, alone
 from ecjax.planning.classes.weights import least_weights, on_simplex, weigh
 from ecjax.planning.descent import Stopping, descend
 from ecjax.planning.problem import Problem, prepare, step_scale, usable
@@ -51,7 +52,12 @@ class _Valley(NamedTuple):
 
 
 def search_start(
-    model: ClassModel, balanced: Start, importance: tuple[float, ...], theta: float, seed: int
+    model: ClassModel,
+    balanced: Start,
+    importance: tuple[float, ...],
+    theta: float,
+    seed: int,
+    call: Call = alone,
 ) -> Start:
     """A placement whose reads are those of the best division of the nodes.
 
@@ -63,6 +69,7 @@ def search_start(
         importance: (K,) C_k.
         theta: s per dollar of mean cost per file.
         seed: of the divisions.
+        call: runs the descents.
     """
     problem, rng = model.problem, np.random.default_rng(seed)
     of_file = np.asarray(model.kind_class)[np.asarray(model.kind_of_file)]
@@ -75,9 +82,8 @@ def search_start(
         reading=problem.reading,
     )
     classes = class_model(whole, of_file, model.classes, model.queue)
-    descents = _Descents(
-        classes, np.asarray(_mean(balanced.stored, of_row, problem, rows.shape[1])), importance, theta
-    )
+    stored = np.asarray(_mean(balanced.stored, of_row, problem, rows.shape[1]))
+    descents = _Descents(classes, stored, _goal(classes, importance, theta), call)
     start = _mean(balanced.probabilities, of_row, problem, rows.shape[1])
     best = _divided(descents, start, rng)
     start_point = _placed(problem, best.reads, of_row, theta, rng)
@@ -102,26 +108,25 @@ def _mean(values: jax.Array, of_row: np.ndarray, problem: Problem, count: int) -
     return jnp.asarray(total / np.bincount(of_row, share, count)[:, None])
 
 
+def _goal(model: ClassModel, importance: tuple[float, ...], theta: float) -> Goal:
+    """The objective over whole classes."""
+    storing, reading = tolls(model, theta)
+    # a chunk is paid for where it is read: cold ones are placed later
+    return Goal(
+        jnp.asarray(importance, float) * model.share,
+        jnp.full(model.classes, jnp.inf),
+        jnp.zeros_like(storing),
+        storing + reading,
+        jnp.ones(model.problem.rows, bool),
+    )
+
+
 class _Descents:
     """Descents in reads of whole classes, the best shares for them followed."""
 
-    def __init__(
-        self, model: ClassModel, stored: np.ndarray, importance: tuple[float, ...], theta: float
-    ) -> None:
-        self.model = model
-        problem = model.problem
+    def __init__(self, model: ClassModel, stored: np.ndarray, goal: Goal, call: Call) -> None:
+        self.model, self.goal, self._call = model, goal, call
         self.other = other_work(model, jnp.asarray(stored))
-        storing, reading = tolls(model, theta)
-        everyone = jnp.ones(problem.rows, bool)
-        unlimited = jnp.full(model.classes, jnp.inf)
-        # a chunk is paid for where it is read: cold ones are placed later
-        self.goal = Goal(
-            jnp.asarray(importance, float) * model.share,
-            unlimited,
-            jnp.zeros_like(storing),
-            storing + reading,
-            everyone,
-        )
 
     def divided(self, member: np.ndarray, balanced: jax.Array) -> list[jax.Array]:
         """Reads (A, m) by as many divisions, the first blend of each that overloads no node; without those that all do.
@@ -130,13 +135,13 @@ class _Descents:
             member: (``_TOGETHER``, A, m), speed of a node that serves a row, as part of the fastest one's; else 0.
             balanced: (A, m) reads.
         """
-        reads, fine = _DIVIDE(self.model, self.other, balanced, jnp.asarray(member))
+        reads, fine = self._call(_DIVIDE, self.model, self.other, balanced, jnp.asarray(member))
         return [reads[i] for i in np.flatnonzero(np.asarray(fine))]
 
     def __call__(self, starts: list[jax.Array]) -> list[_Valley]:
         """Where descents from at most ``_TOGETHER`` starts end."""
         padded = starts + [starts[-1]] * (_TOGETHER - len(starts))
-        value, reads = _DESCEND(self.model, self.goal, self.other, jnp.stack(padded))
+        value, reads = self._call(_DESCEND, self.model, self.goal, self.other, jnp.stack(padded))
         return [_Valley(float(value[i]), reads[i]) for i in range(len(starts))]
 
 

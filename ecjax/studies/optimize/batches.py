@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import jax
+
 from ecjax import planning
 from ecjax.engine import Engine
 from ecjax.options import identifying
+from ecjax.planning.classes.together import lanes_per_program, width_of
 from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.class_rules import CLASS_METHODS, importances
 from ecjax.studies.optimize.floors import least_nines
@@ -41,7 +44,7 @@ class Item:
         run: its identity.
         way: how it plans.
         lane: which lane of ``Case.lanes``; methods of one lane share its descent.
-        width: lanes of the program of its batch.
+        width: lanes of the programs of its batch.
         batch_runs: runs of its batch, as it was made.
         base: run of the same options for the tables as they are, of runs for what would be otherwise; or None.
     """
@@ -152,8 +155,11 @@ def batches(
     widest: Callable[[Case], int],
     exchange: bool,
     finished: set[str],
+    by_class: Callable[[Case, int], int] = lambda case, runs: 1,
 ) -> list[Batch]:
-    """Batches of the runs that are to be planned; of queues by class, a batch is one run, or those that exchange plans.
+    """Batches of the runs that are to be planned.
+
+    Of queues by class a batch is one run, those that exchange plans, or those that are planned side by side.
 
     The width of the program does not depend on what is already finished, so that a resumed study runs the same one.
 
@@ -162,6 +168,7 @@ def batches(
         widest: most lanes of a batch.
         exchange: whether runs of weighted queues of a case are planned together.
         finished: run ids.
+        by_class: width of the programs for so many runs of a case with a queue by class.
     """
     parts = []
     for case, runs in items:
@@ -172,9 +179,16 @@ def batches(
             for first in range(0, len(lanes), width):
                 among = set(lanes[first : first + width])
                 parts.append((case, [item for item in missing if _fcfs(item) and item.lane in among], width))
+        widths = {
+            queue: by_class(case, sum(item.way.queue == queue for item in runs)) for queue in _by_class(missing)
+        }
         together = [item for item in missing if exchange and _weighted(item.way)]
-        parts += [(case, together, 1)] if together else []
-        parts += [(case, [item], 1) for item in missing if not _fcfs(item) and item not in together]
+        parts += [(case, together, widths["weighted"])] if together else []
+        rest = [item for item in missing if not _fcfs(item) and not (exchange and _weighted(item.way))]
+        parts += [(case, [item], 1) for item in rest if widths[item.way.queue] == 1]
+        for queue, width in widths.items():
+            own = [item for item in rest if item.way.queue == queue and width > 1]
+            parts += [(case, own[first : first + width], width) for first in range(0, len(own), width)]
     return [
         Batch(case, {item.run.run_id: replace(item, width=width, batch_runs=len(runs)) for item in runs})
         for case, runs, width in parts
@@ -199,9 +213,42 @@ def widest_batch(case: Case, options: OptimizeOptions, lanes: int, engine: Engin
     return min(fitting, max(2, math.ceil(lanes / (TASKS_PER_WORKER * engine.workers))))
 
 
+def side_by_side(options: OptimizeOptions) -> bool:
+    """Whether plans by class of a sweep are made side by side, as one program: a GPU is idle with one.
+
+    Not those that keep deadlines, which go ways of their own, nor on workers of a cluster unless ``device`` says so: a
+    plan for each of them.
+    """
+    if options.deadline_s is not None or options.device == "host":
+        return False
+    return options.device == "jax" or (options.engine.name == "serial" and jax.default_backend() != "cpu")
+
+
+def width_by_class(case: Case, runs: int, options: OptimizeOptions, engine: Engine) -> int:
+    """Lanes of the programs for so many runs with a queue by class; 1 where they are planned one after the other.
+
+    Args:
+        case: that they plan for.
+        runs: all of its runs with that queue.
+        options: checked.
+        engine: where they run.
+    """
+    if runs == 1 or not side_by_side(options):
+        return 1
+    widest = lanes_per_program(case.fixed_lengths, options.memory_bytes or engine.memory_bytes)
+    if engine.workers > 1 and not options.exchange:
+        widest = min(widest, max(2, math.ceil(runs / (TASKS_PER_WORKER * engine.workers))))
+    return width_of(runs, widest)
+
+
 def lanes_of(items: Iterable[Item]) -> list[int]:
     """The lanes of runs with queue=fcfs, each once."""
     return list(dict.fromkeys(item.lane for item in items if _fcfs(item)))
+
+
+def _by_class(items: Iterable[Item]) -> list[str]:
+    """The queues by class of runs, each once."""
+    return list(dict.fromkeys(item.way.queue for item in items if not _fcfs(item)))
 
 
 def _weighted(way: Way) -> bool:

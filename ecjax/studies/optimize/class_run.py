@@ -1,8 +1,8 @@
-"""Runs of ``ecjax optimize`` with queues by class: plans, one at a time or a sweep that exchanges them, and rows."""
+"""Runs of ``ecjax optimize`` with queues by class: plans, one by one or side by side, exchanged or not, and rows."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ecjax.planning.classes.exchange import Planned, exchanged
 from ecjax.planning.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import Start, start_plan
+from ecjax.planning.classes.together import Call, run_together
 from ecjax.planning.problem import EVALUATE
 from ecjax.precision import device_name
 from ecjax.predict.class_bounds import class_bounds
@@ -55,16 +56,16 @@ def class_runs(
     items: Sequence[Item],
     advance: Callable[[Step], None] | None = None,
 ) -> tuple[Rows, dict[str, Iterator[pa.Table]]]:
-    """Rows of ``runs`` and the other datasets of one plan, or of a sweep whose plans are tried at each other's points.
+    """Rows of ``runs`` and the other datasets of one plan, or of those of a batch.
 
     Args:
         options: checked.
         case: what the runs plan for.
-        items: the runs.
+        items: the runs, of one queue.
         advance: called with every step.
     """
-    made = [_planned(options, case, item, advance) for item in items]
-    if len(made) > 1:
+    made = _all_planned(options, case, items, advance)
+    if options.exchange and items[0].way.queue == "weighted" and len(made) > 1:
         made = _exchanged(made, advance)
     rows: Rows = []
     datasets: dict[str, list[Iterator[pa.Table]]] = {}
@@ -76,6 +77,26 @@ def class_runs(
     return rows, {name: chain.from_iterable(parts) for name, parts in datasets.items()}
 
 
+def _all_planned(
+    options: OptimizeOptions, case: Case, items: Sequence[Item], advance: Callable[[Step], None] | None
+) -> list[_Made]:
+    """The plans of runs by themselves: one after the other, or side by side, where each takes its share of the time."""
+    width = items[0].width
+    made: list[_Made] = []
+    lanes = [partial(_planned, options, case, item, advance) for item in items]
+    for group in [lanes] if width > 1 else [[lane] for lane in lanes]:
+        with Stopwatch(of_process=True) as stopwatch:
+            plans = run_together(group, width)
+        made += [_later(plan, stopwatch, len(group)) for plan in plans]
+    return made
+
+
+def _later(made: _Made, stopwatch: Stopwatch, among: int) -> _Made:
+    """The same with its share of the time since then."""
+    solve_s, compile_s = stopwatch.own_s / among, stopwatch.compile_s / among
+    return made._replace(solve_s=made.solve_s + solve_s, compile_s=made.compile_s + compile_s)
+
+
 def _exchanged(made: Sequence[_Made], advance: Callable[[Step], None] | None) -> list[_Made]:
     """The same with plans of which none is beaten by that of another point; each takes its share of the time."""
 
@@ -84,37 +105,30 @@ def _exchanged(made: Sequence[_Made], advance: Callable[[Step], None] | None) ->
             advance(step)
 
     with Stopwatch(of_process=True) as stopwatch:
-        plans = exchanged([each.planned for each in made], tell)
-    solve_s, compile_s = stopwatch.own_s / len(made), stopwatch.compile_s / len(made)
+        plans = exchanged([each.planned for each in made], tell, made[0].item.width)
     return [
-        each._replace(
-            planned=each.planned._replace(plan=plan),
-            solve_s=each.solve_s + solve_s,
-            compile_s=each.compile_s + compile_s,
-        )
+        _later(each._replace(planned=each.planned._replace(plan=plan)), stopwatch, len(made))
         for each, plan in zip(made, plans, strict=True)
     ]
 
 
 def _planned(
-    options: OptimizeOptions, case: Case, item: Item, advance: Callable[[Step], None] | None
+    options: OptimizeOptions, case: Case, item: Item, advance: Callable[[Step], None] | None, call: Call
 ) -> _Made:
     """The plan of one run by itself."""
     classes, lane, queue = case.classes, case.lane(item.lane), item.way.queue
     assert classes is not None
-    with Stopwatch(of_process=True) as stopwatch:
-        problem = scaled(case.fixed_lengths, lane.rate_scale, lane.size_scale)
-        model = class_model(problem, classes.of_file, len(classes.names), queue)
-        start = start_of(options, case, item, model)
-        settings = settings_of(options, case, item)
-        deadlines, outcome = promised(options, case), None
-        if deadlines is None:
-            plan = plan_classes(model, start, settings, advance)
-        else:
-            outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
-            plan = outcome.plan
-    planned = Planned(model, settings, plan)
-    return _Made(item, problem, planned, outcome, stopwatch.own_s, stopwatch.compile_s)
+    problem = scaled(case.fixed_lengths, lane.rate_scale, lane.size_scale)
+    model = class_model(problem, classes.of_file, len(classes.names), queue)
+    start = start_of(options, case, item, model, call)
+    settings = settings_of(options, case, item)
+    deadlines, outcome = promised(options, case), None
+    if deadlines is None:
+        plan = plan_classes(model, start, settings, advance, call)
+    else:
+        outcome = plan_for_deadlines(options, case, item, model, start, settings, advance)
+        plan = outcome.plan
+    return _Made(item, problem, Planned(model, settings, plan), outcome, 0.0, 0.0)
 
 
 def _rows_of(
@@ -177,15 +191,17 @@ def _estimates(
     return plan_rows.estimate_columns(every.mean[0], every.quantiles[0, QUANTILES.index("p99_s")])
 
 
-def start_of(options: OptimizeOptions, case: Case, item: Item, model: ClassModel) -> Start:
-    """The start of a run, whose classes and queues are ``model``."""
+def start_of(
+    options: OptimizeOptions, case: Case, item: Item, model: ClassModel, call: Call
+) -> Start:
+    """The start of a run, whose classes and queues are ``model``; ``call`` runs its steps."""
     lane, importance = case.lane(item.lane), item.way.importance
     how = "certified" if options.start == "search" else str(options.start)
     start = _start(case, lane, how, options.seed)
     if options.start != "search" or item.way.queue != "weighted" or options.weights is not None:
         return start
     assert importance is not None
-    return search_start(model, start, importance, lane.theta, options.seed)
+    return search_start(model, start, importance, lane.theta, options.seed, call)
 
 
 @lru_cache(maxsize=4)

@@ -330,7 +330,8 @@ class OptimizeOptions(DurabilityOptions, RatedLogOptions):
     device: str = option(
         "auto",
         "where certified plans of one chunk size get their prices: host (processors), jax (its device, all lanes one "
-        "program), auto: there if it is a GPU and has enough to do",
+        "program), auto: there if it is a GPU and has enough to do; sweeps of plans by class: jax (side by side, a "
+        "program for all), host (one after the other), auto (side by side on a GPU, engine=serial)",
         Words("auto", "host", "jax"),
     )
     memory_bytes: float | None = option(

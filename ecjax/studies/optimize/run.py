@@ -53,7 +53,7 @@ def solve(
     Args:
         options: checked.
         case: what they plan for.
-        items: by run id: one of a queue by class, or several with queue=fcfs.
+        items: by run id: several with queue=fcfs, or one or several with the same queue by class.
         worker: where they run.
     """
     if case.error is not None:

@@ -12,7 +12,14 @@ from ecjax import programs
 from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked
-from ecjax.studies.optimize.batches import batches, items_of, lanes_of, widest_batch, with_bases
+from ecjax.studies.optimize.batches import (
+    batches,
+    items_of,
+    lanes_of,
+    widest_batch,
+    width_by_class,
+    with_bases,
+)
 from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.figures.kinds import draw
 from ecjax.studies.optimize.inputs import Tables, case_of, has_prices, read_tables
@@ -65,12 +72,15 @@ def planned(options: OptimizeOptions, tables: Sequence[Tables]) -> pd.DataFrame:
 
 
 def _accelerated(options: OptimizeOptions) -> bool:
-    """Whether a GPU helps: plans by class, for a log and streamed ones are the processors'.
+    """Whether a GPU helps: plans for a log and streamed ones are the processors'.
 
+    So are those by class unless ``device`` says that sweeps of them go side by side.
     Certified ones alone are JAX's where ``device`` says so, or, of one chunk size, where they are large enough.
     """
-    if "fcfs" not in options.queue or options.stream or options.objective == TRACE:
+    if options.stream or options.objective == TRACE:
         return False
+    if "fcfs" not in options.queue:
+        return options.device == "jax" and options.deadline_s is None
     return options.method != ["certified"] or options.device != "host"
 
 
@@ -95,9 +105,12 @@ def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Eng
     def widest(case: Case) -> int:
         return widest_batch(case, options, lanes, engine)
 
+    def by_class(case: Case, runs: int) -> int:
+        return width_by_class(case, runs, options, engine)
+
     return Work(
         run_ids=[item.run.run_id for _, items in runs for item in items],
-        batches=partial(batches, runs, widest, options.exchange),
+        batches=partial(batches, runs, widest, options.exchange, by_class=by_class),
         solve=partial(solve, options),
         id_types=id_types(*(table for case in cases for table in (case.nodes, case.files))),
         verb="planning",

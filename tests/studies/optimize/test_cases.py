@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import problems
 import pytest
+from engines import PickledEngine
 
 from ecjax import planning
 from ecjax.engine.options import EngineOptions
@@ -15,7 +16,7 @@ from ecjax.planning.classes.model import QUEUES as CLASS_QUEUES
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.simulation.law_fit import FAMILIES
 from ecjax.studies.optimize import run as optimize_run
-from ecjax.studies.optimize.batches import batches, items_of, lanes_of
+from ecjax.studies.optimize.batches import batches, items_of, lanes_of, width_by_class
 from ecjax.studies.optimize.class_rules import QUEUES, STARTS
 from ecjax.studies.optimize.figures.kinds import KINDS
 from ecjax.studies.optimize.inputs import read_cases
@@ -97,6 +98,70 @@ def test_a_lane_has_a_number_and_a_theta_per_mean_cost_of_a_file():
         finished = {item.run.run_id for item in items if item.lane == 0}
         (first, second) = batches([(case, items)], lambda _: 2, False, finished)
         assert [{item.lane for item in batch.items.values()} for batch in (first, second)] == [{1, 2}, {3}]
+
+
+CLASS_SWEEP = {
+    "queue": ["priority", "weighted"],
+    "importance": [[1.0, 1.0], [1.0, 0.5], [1.0, 0.1]],
+    "rate_scale": [1.0, 0.5],
+    "method": None,
+    "theta": 0.0,
+}
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_runs_by_class_go_side_by_side_as_wide_as_those_of_the_whole_sweep(exchange):
+    """Six of each queue: in fours, or those that exchange plans all at once."""
+    chosen = options(**CLASS_SWEEP, exchange=exchange)
+    (case,) = read_cases(chosen)
+    items = items_of(case, chosen)
+    by_queue = {
+        queue: [item.run.run_id for item in items if item.way.queue == queue] for queue in CLASS_QUEUES
+    }
+    asked = []
+
+    def width(_, runs: int) -> int:
+        asked.append(runs)
+        return 4
+
+    def batched(finished: set[str]) -> list[list[str]]:
+        found = batches([(case, items)], lambda _: 1, exchange, finished, width)
+        assert all(item.width == 4 for batch in found for item in batch.items.values())
+        return sorted(list(batch.items) for batch in found)
+
+    def expected(ids: list[str], whole: bool) -> list[list[str]]:
+        return [ids] if whole else [ids[:4], ids[4:]]
+
+    assert batched(set()) == sorted(
+        part for queue, ids in by_queue.items() for part in expected(ids, exchange and queue == "weighted")
+    )
+    first = {queue: ids[1:] for queue, ids in by_queue.items()}
+    assert batched({ids[0] for ids in by_queue.values()}) == sorted(
+        part for queue, ids in first.items() for part in expected(ids, exchange and queue == "weighted")
+    )
+    assert set(asked) == {6}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "runs", "width"),
+    [
+        ({}, 6, 1),  # on a processor
+        ({"device": "host"}, 6, 1),
+        ({"device": "jax"}, 6, 8),
+        ({"device": "jax"}, 1, 1),
+        ({"device": "jax", "memory_bytes": 1.0}, 6, 1),
+        ({"device": "jax", "deadline_s": 100.0, "importance": None}, 6, 1),
+    ],
+)
+def test_whether_runs_by_class_go_side_by_side(chosen, runs, width):
+    asked = options(**(CLASS_SWEEP | chosen))
+    (case,) = read_cases(asked)
+    engine = PickledEngine()
+    engine.workers, engine.memory_bytes = 1, 1e12
+    assert width_by_class(case, runs, asked, engine) == width
+    if width > 1:
+        engine.workers = 2  # a batch for each, and one more
+        assert width_by_class(case, runs, asked, engine) == 2
 
 
 def test_inputs_are_told_where_they_came_from_and_change_no_id(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from problems import FILES, Case, least_bound
 
 from ecjax import cli
 from ecjax.status import Status
+from ecjax.studies.optimize import study as optimize_study
 from ecjax.studies.optimize.class_rules import QUEUES
 from ecjax.tables.results import read_results
 
@@ -217,6 +218,54 @@ def test_no_point_of_a_sweep_that_exchanges_plans_is_beaten_by_another_points_pl
     study(out, case, exchange=True, **sweep)
     study(out, case, exchange=True, queue="weighted", importance=[1, 0.4])
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")} == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("queue", ["priority", "weighted"])
+def test_a_sweep_side_by_side_has_the_plans_of_one_after_the_other(queue, tmp_path):
+    """And those of a sweep of which only a part is missing."""
+    case = with_classes(problems.mixed(load=0.5))
+    sweep = {
+        "queue": queue,
+        "objective": "joint",
+        "importance": [[1, 1], [1, 0.4], [1, 0.1]],
+        "rate_scale": [1.0, 50.0],
+    }
+    together = sweep | {"device": "jax", "memory_bytes": 1e9}
+    assert study(tmp_path / "alone", case, **sweep)[0] == study(tmp_path / "together", case, **together)[0] == 1
+    alone, ours = (
+        read_results(tmp_path / name, "runs").set_index("run_id") for name in ("alone", "together")
+    )
+    assert sorted(ours.index) == sorted(alone.index) and len(ours) == 6
+    assert set(ours["batch_runs"]) == {6} and set(alone["batch_runs"]) == {1}
+    assert set(ours.loc[ours["status"] == Status.OK, "rate_scale"]) == {1.0}
+    alone = alone.loc[ours.index]
+    assert ours["status"].tolist() == alone["status"].tolist()
+    for name in ("objective", "latency_s", "latency_shared_z_s", "max_load"):
+        np.testing.assert_allclose(ours[name], alone[name], rtol=1e-8)
+    assert ours["iterations"].tolist() == alone["iterations"].tolist()
+    for run in ours[ours["status"] == Status.OK].reset_index().itertuples():
+        follows_from_the_tables(tmp_path / "together", run)
+
+    stable = ours[ours["status"] == Status.OK]
+    missing = stable.index[-1]
+    whole = resumed(tmp_path / "part", case, {missing}, **together)
+    assert set(whole["batch_runs"]) == {1}
+    assert whole.loc[missing, "objective"] == pytest.approx(ours.loc[missing, "objective"], rel=1e-9)
+
+
+def resumed(out, case, missing: set[str], **options) -> pd.DataFrame:
+    """Rows of those runs of a study, all others of which were finished before."""
+    asked = optimize_study.batches
+
+    def of_missing(items, widest, exchange, finished, by_class):
+        ids = {item.run.run_id for _, runs in items for item in runs}
+        return asked(items, widest, exchange, finished | (ids - missing), by_class)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(optimize_study, "batches", of_missing)
+        study(out, case, **options)
+    return read_results(out, "runs").set_index("run_id")
 
 
 def test_what_changes_nothing_keeps_the_run_id(tmp_path):

@@ -58,6 +58,7 @@ CASES = {
     "gpu_prices": "prices of 64 thetas as one program; of 300 nodes in racks",
     "gpu_general_solvers": "the relaxation at one z by HiGHS, Clarabel, Moreau and MPAX",
     "gpu_certified": "certified plans with prices by JAX and by the host",
+    "gpu_classes": "16 plans of 1000 files of two service classes, side by side and one after the other",
     "gpu_replay": "replays as one scan beside the loop on a core",
     "gpu_caches": "10^4 plans of caches at once",
     "gpu_traffic": "queues under the arrivals of a log, by JAX and on a core",

@@ -59,6 +59,12 @@ PARTS = (
         quick=False,
     ),
     Part(
+        "gpu_classes",
+        "class_plans:side_by_side",
+        dict(files=Sizes(1000, 12), lanes=Sizes(16, 4)),
+        runs="warm once",
+    ),
+    Part(
         "gpu_replay",
         "replay:scanned",
         dict(requests=Sizes(2 * 10**6, 2000), requests_on_cpu=Sizes(20_000, 2000)),

@@ -1,4 +1,4 @@
-"""Plans for service classes on the built-in nodes: the paper's size, growth to 100,000 files, and SciPy on one step."""
+"""Plans for service classes on the built-in nodes: the paper's size, growth, a sweep, and SciPy on one step."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +21,9 @@ from ecjax.planning.classes.model import (
     tolls,
 )
 from ecjax.planning.classes.scheduling import Fixed, Goal, schedule
+from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import start_plan
+from ecjax.planning.classes.together import Call, run_together, width_of
 from ecjax.problem import arrays, builtin
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.studies.bench.rows import Row
@@ -38,6 +40,7 @@ QUEUES = {
     "weighted": ([1.0, 1.0], "joint", (1.0, 0.4)),
 }
 SLSQP = {"ftol": 1e-10, "maxiter": 500}
+LEAST_IMPORTANCE = 0.05  # of the second class, in a sweep
 
 
 def planned(runner: Runner, files: int, queue: str, start: str) -> Iterator[Row]:
@@ -70,6 +73,44 @@ def planned(runner: Runner, files: int, queue: str, start: str) -> Iterator[Row]
         note=f"{order}, eps {EPS:g}, with the start; {plan.iterations} outer iterations of {TARGET_ITERATIONS} "
         f"asked for; scheduling gaps by class {gaps}",
     )
+
+
+def side_by_side(runner: Runner, files: int, lanes: int) -> Iterator[Row]:
+    """A sweep of the importance of the second class of weighted queues, each plan with its own search for a start."""
+    programs.use_compilation_cache()
+    ratio, order, _ = QUEUES["weighted"]
+    problem, of_file = _problem(files, ratio, runner.seed)
+    importances = [(1.0, float(second)) for second in np.geomspace(LEAST_IMPORTANCE, 1.0, lanes)]
+    balanced = start_plan(problem, 0.0, "certified", runner.seed)
+
+    def plan_one(importance: tuple[float, float], call: Call) -> ClassPlan:
+        model = class_model(problem, of_file, len(ratio), "weighted")
+        start = search_start(model, balanced, importance, 0.0, runner.seed, call)
+        return plan_classes(model, start, Settings(order, importance, eps=EPS), call=call)
+
+    def sweep(width: int) -> list[ClassPlan]:
+        plans = run_together([partial(plan_one, importance) for importance in importances], width)
+        jax.block_until_ready([plan.probabilities for plan in plans])
+        return plans
+
+    widths = {"one after the other": 1, "side by side": width_of(lanes, lanes)}
+    outcomes = runner.race({name: partial(sweep, width) for name, width in widths.items()})
+    objective = {
+        name: np.array([plan.objective for plan in outcome.value]) for name, outcome in outcomes.items()
+    }
+    apart = float(np.max(np.abs(objective["side by side"] / objective["one after the other"] - 1)))
+    for name, outcome in outcomes.items():
+        yield Row(
+            f"ecjax weighted, {name}",
+            f"{files:,} files x {problem.nodes.count}, 2 classes, {lanes} importances",
+            *outcome.timing,
+            rows=files,
+            node_count=problem.nodes.count,
+            lanes=lanes,
+            dtype="float64",
+            compile_s=max(outcome.first.seconds - outcome.timing.median_s, 0.0),
+            note=f"with the search for a start; objectives of the two ways {apart:.1e} apart at most",
+        )
 
 
 def beside_scipy(runner: Runner, files: int) -> Iterator[Row]:
