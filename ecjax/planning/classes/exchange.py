@@ -79,14 +79,15 @@ def _better(values: np.ndarray) -> list[int | None]:
 class _Descents:
     """Descents that go on from the plans of other points.
 
-    What a program does for one lane it does for several in the same time: where points that have not had their turn gain
-    from a plan there is, their descents go along. What comes of them counts if that plan is still the best when it is
-    their turn, so that the plans are those of points that take turns.
+    A program does for several lanes what it does for one: where points that have not had their turn gain from a plan
+    there is, their descents go along. What comes of them counts if that plan is still the best when it is their turn,
+    so that the plans are those of points that take turns.
     """
 
     def __init__(self, points: Sequence[Planned], advance: Advance, width: int) -> None:
         self._points, self._advance, self._width = points, advance, width
-        self._ends: dict[int, tuple[ClassPlan, ClassPlan]] = {}  # by point: where a descent began, and its end
+        # by point: where its descent began, and where that ended
+        self._ends: dict[int, tuple[ClassPlan, ClassPlan]] = {}
 
     def end(self, number: int, starts: Sequence[ClassPlan | None]) -> ClassPlan:
         """Where the descent of a point ends.

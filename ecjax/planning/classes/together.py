@@ -31,9 +31,8 @@ _MOST_KINDS, _LARGEST_BLOCK, _ELEMENTS = 64, 64, 4_000_000
 class Call(Protocol):
     """Runs a step of a lane: a program (``ecjax.programs``) of arrays, and by name what is no array."""
 
-    def __call__(
-        self, step: Callable[..., _Result], /, *arguments: Any, **static: Hashable
-    ) -> _Result: ...
+    def __call__(self, step: Callable[..., _Result], /, *arguments: Any, **static: Hashable) -> _Result:
+        """The result of the step."""
 
 
 def alone(step: Callable[..., _Result], /, *arguments: Any, **static: Hashable) -> _Result:

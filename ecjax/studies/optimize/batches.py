@@ -180,7 +180,8 @@ def batches(
                 among = set(lanes[first : first + width])
                 parts.append((case, [item for item in missing if _fcfs(item) and item.lane in among], width))
         widths = {
-            queue: by_class(case, sum(item.way.queue == queue for item in runs)) for queue in _by_class(missing)
+            queue: by_class(case, sum(item.way.queue == queue for item in runs))
+            for queue in _by_class(missing)
         }
         together = [item for item in missing if exchange and _weighted(item.way)]
         parts += [(case, together, widths["weighted"])] if together else []

@@ -191,9 +191,7 @@ def _estimates(
     return plan_rows.estimate_columns(every.mean[0], every.quantiles[0, QUANTILES.index("p99_s")])
 
 
-def start_of(
-    options: OptimizeOptions, case: Case, item: Item, model: ClassModel, call: Call
-) -> Start:
+def start_of(options: OptimizeOptions, case: Case, item: Item, model: ClassModel, call: Call) -> Start:
     """The start of a run, whose classes and queues are ``model``; ``call`` runs its steps."""
     lane, importance = case.lane(item.lane), item.way.importance
     how = "certified" if options.start == "search" else str(options.start)

@@ -150,7 +150,7 @@ def test_runs_by_class_go_side_by_side_as_wide_as_those_of_the_whole_sweep(excha
         ({"device": "jax"}, 6, 8),
         ({"device": "jax"}, 1, 1),
         ({"device": "jax", "memory_bytes": 1.0}, 6, 1),
-        ({"device": "jax", "deadline_s": 100.0, "importance": None}, 6, 1),
+        ({"device": "jax", "deadline_s": [100.0, 100.0], "importance": None}, 6, 1),
     ],
 )
 def test_whether_runs_by_class_go_side_by_side(chosen, runs, width):

@@ -232,7 +232,9 @@ def test_a_sweep_side_by_side_has_the_plans_of_one_after_the_other(queue, tmp_pa
         "rate_scale": [1.0, 50.0],
     }
     together = sweep | {"device": "jax", "memory_bytes": 1e9}
-    assert study(tmp_path / "alone", case, **sweep)[0] == study(tmp_path / "together", case, **together)[0] == 1
+    assert (
+        study(tmp_path / "alone", case, **sweep)[0] == study(tmp_path / "together", case, **together)[0] == 1
+    )
     alone, ours = (
         read_results(tmp_path / name, "runs").set_index("run_id") for name in ("alone", "together")
     )
