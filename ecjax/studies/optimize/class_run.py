@@ -18,7 +18,7 @@ from ecjax.planning.classes.exchange import Planned, exchanged
 from ecjax.planning.classes.model import ClassModel, class_model, class_work, kind_reads, other_work
 from ecjax.planning.classes.search import search_start
 from ecjax.planning.classes.start import Start, start_plan
-from ecjax.planning.classes.together import Call, run_together
+from ecjax.planning.classes.together import Call, run_together, width_of
 from ecjax.planning.problem import EVALUATE
 from ecjax.precision import device_name
 from ecjax.predict.class_bounds import class_bounds
@@ -64,9 +64,10 @@ def class_runs(
         items: the runs, of one queue.
         advance: called with every step.
     """
-    made = _all_planned(options, case, items, advance)
+    width = _width(items)
+    made = _all_planned([partial(_planned, options, case, item, advance) for item in items], width)
     if options.exchange and items[0].way.queue == "weighted" and len(made) > 1:
-        made = _exchanged(made, advance)
+        made = _exchanged(made, width, advance)
     rows: Rows = []
     datasets: dict[str, list[Iterator[pa.Table]]] = {}
     for each in made:
@@ -77,13 +78,15 @@ def class_runs(
     return rows, {name: chain.from_iterable(parts) for name, parts in datasets.items()}
 
 
-def _all_planned(
-    options: OptimizeOptions, case: Case, items: Sequence[Item], advance: Callable[[Step], None] | None
-) -> list[_Made]:
+def _width(items: Sequence[Item]) -> int:
+    """Lanes of the programs; of a batch that was halved, only as many as are left."""
+    first = items[0]
+    return first.width if len(items) == first.batch_runs else width_of(len(items), first.width)
+
+
+def _all_planned(lanes: Sequence[Callable[[Call], _Made]], width: int) -> list[_Made]:
     """The plans of runs by themselves: one after the other, or side by side, where each takes its share of the time."""
-    width = items[0].width
     made: list[_Made] = []
-    lanes = [partial(_planned, options, case, item, advance) for item in items]
     for group in [lanes] if width > 1 else [[lane] for lane in lanes]:
         with Stopwatch(of_process=True) as stopwatch:
             plans = run_together(group, width)
@@ -97,7 +100,7 @@ def _later(made: _Made, stopwatch: Stopwatch, among: int) -> _Made:
     return made._replace(solve_s=made.solve_s + solve_s, compile_s=made.compile_s + compile_s)
 
 
-def _exchanged(made: Sequence[_Made], advance: Callable[[Step], None] | None) -> list[_Made]:
+def _exchanged(made: Sequence[_Made], width: int, advance: Callable[[Step], None] | None) -> list[_Made]:
     """The same with plans of which none is beaten by that of another point; each takes its share of the time."""
 
     def tell(number: int, step: Step) -> None:
@@ -105,7 +108,7 @@ def _exchanged(made: Sequence[_Made], advance: Callable[[Step], None] | None) ->
             advance(step)
 
     with Stopwatch(of_process=True) as stopwatch:
-        plans = exchanged([each.planned for each in made], tell, made[0].item.width)
+        plans = exchanged([each.planned for each in made], tell, width)
     return [
         _later(each._replace(planned=each.planned._replace(plan=plan)), stopwatch, len(made))
         for each, plan in zip(made, plans, strict=True)

@@ -10,7 +10,9 @@ from planning.classes.plain_classes import Plain, charges, delays, latencies, pl
 from problems import FILES, Case, least_bound
 
 from ecjax import cli
+from ecjax.planning.classes.together import run_together
 from ecjax.status import Status
+from ecjax.studies.optimize import class_run
 from ecjax.studies.optimize.class_rules import QUEUES
 from ecjax.tables.results import read_results
 
@@ -257,6 +259,24 @@ def test_a_sweep_side_by_side_has_the_plans_of_one_after_the_other(queue, tmp_pa
     assert rest["solve_s"].nunique() == 1
     for name in ("objective", "latency_s", "latency_shared_z_s"):
         np.testing.assert_allclose(rest[name], ours[name].drop(first), rtol=1e-9)
+
+
+def test_plans_side_by_side_that_memory_cannot_hold_are_made_by_fewer_at_a_time(tmp_path, monkeypatch):
+    widths = []
+
+    def small(lanes, width):
+        widths.append(width)
+        if width > 1:
+            raise MemoryError("no room")
+        return run_together(lanes, width)
+
+    monkeypatch.setattr(class_run, "run_together", small)
+    case = with_classes(problems.mixed(load=0.5))
+    importance = [[1, 1], [1, 0.4], [1, 0.1]]
+    code, text = study(tmp_path / "out", case, importance=importance, device="jax", memory_bytes=1e9)
+    assert code == 0, text
+    assert widths == [4, 1, 2, 1, 1]
+    assert read_results(tmp_path / "out", "runs")["status"].tolist() == [Status.OK] * 3
 
 
 def test_what_changes_nothing_keeps_the_run_id(tmp_path):
