@@ -202,16 +202,16 @@ def _readings(folder: Path, whole: bool, batch: str | None = None) -> list[Readi
         return []
     runs = read_results(folder, "runs")[["run_id", "input_id", "batch_id", "params"]]
     rows = read_results(folder, TRACES).merge(runs if batch is None else runs[runs["batch_id"] == batch])
-    rows[BACKGROUND] = "{}" if whole else rows["params"].map(_background)
+    rows[BACKGROUND] = "{}" if whole else rows["params"].fillna("{}").map(_background)
     return [
         Reading(path, json.loads(text) | json.loads(background), frozenset(ways["input_id"]))
         for (path, text, background), ways in rows.groupby(["path", "reading", BACKGROUND], sort=True)
     ]
 
 
-def _background(params: str | None) -> str:
+def _background(params: str) -> str:
     """What an analysis took for background work, of its parameters, as one text for one set of it."""
-    background = json.loads(params or "{}").get(BACKGROUND)
+    background = json.loads(params).get(BACKGROUND)
     return json.dumps({BACKGROUND: sorted(set(background))} if background else {})
 
 
