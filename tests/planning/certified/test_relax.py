@@ -16,7 +16,7 @@ def started(problem, theta):
     passes = passes_of(problem, theta)
     m = problem.nodes.count
     kinds = np.zeros((passes.rows.number, m), np.int8)
-    z, _ = respond(passes, kinds, None, np.zeros(m), 6, 1e-3, 0)
+    z = respond(passes, kinds, None, np.zeros(m), 6, 1e-3, 0).z
     return passes, groups_of(passes.service, passes.rows), kinds, z
 
 

@@ -164,10 +164,10 @@ def test_what_is_compiled_beforehand_has_a_plan(tmp_path, monkeypatch, policy):
 
 
 def test_a_replay_that_fails_is_a_row_and_the_rest_finish(tmp_path, monkeypatch):
-    def fails(reads, stored, network, policy, known, advance):
+    def fails(reads, stored, network, policy, known, advance, planner):
         if policy.name == "lfu" and policy.seed == 1:
             raise MemoryError("no room")
-        return replay(reads, stored, network, policy, known, advance)
+        return replay(reads, stored, network, policy, known, advance, planner)
 
     monkeypatch.setattr(cache_run, "replay", fails)
     given = options(tmp_path, policy=["lfu", "lru"], seeds=2)

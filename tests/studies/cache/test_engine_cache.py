@@ -31,10 +31,10 @@ def counted(monkeypatch):
     """Policies and seeds of the replays of more than a few reads."""
     names = []
 
-    def count(reads, stored, network, policy, known, advance):
+    def count(reads, stored, network, policy, known, advance, planner):
         if len(reads.time_s) > 50:
             names.append((policy.name, policy.seed))
-        return replay(reads, stored, network, policy, known, advance)
+        return replay(reads, stored, network, policy, known, advance, planner)
 
     monkeypatch.setattr(cache_run, "replay", count)
     return names
@@ -95,10 +95,10 @@ def test_a_worker_finds_what_a_point_is_compared_with_once(tmp_path, monkeypatch
 
 
 def test_runs_finish_where_what_they_are_compared_with_fails(tmp_path, monkeypatch):
-    def fails(reads, stored, network, policy, known, advance):
+    def fails(reads, stored, network, policy, known, advance, planner):
         if policy.name == "optimal_static":
             raise MemoryError("no room")
-        return replay(reads, stored, network, policy, known, advance)
+        return replay(reads, stored, network, policy, known, advance, planner)
 
     monkeypatch.setattr(cache_run, "replay", fails)
     assert cache_study(options(tmp_path, policy=["lru", "none"]), QUIET) == 0

@@ -187,7 +187,9 @@ def _baraat(evidence: Evidence) -> Finding:
 
 def _widths(evidence: Evidence) -> Finding:
     rows = evidence["fig3"].joined("coflow_widths")
-    means = rows.pivot(index="seed", columns=["scheduler", "sources", "width_class"], values="mean_s")
+    means = rows.pivot(
+        index="seed", columns=["scheduler", "sources", "width_class"], values="mean_s"
+    ).sort_index(axis=1)
     factor = means["fair", _RANDOM] / means["dtarget", _OWN]
     widths = sorted(factor.columns, key=lambda name: int(name[1:].split(",")[0]))
     mean = factor[widths].mean()
