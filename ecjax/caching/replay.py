@@ -113,14 +113,18 @@ def replay(
         state.items["contents"][hits.kept] = 2**k - 1
     filled = 0
 
+    def prolong(at: int, begun: float) -> None:
+        """Count the time since then to the decision after read ``at``."""
+        if count:
+            measured[2][max(at, 0)] += time.perf_counter() - begun
+
     def plan(planner: Callable, weight: np.ndarray, e: int, at: int) -> int:
         """Plan edge e after read ``at``, whose decision it prolongs."""
         begun = time.perf_counter()
         new = plan_edge(planner, stored, state, weight, policy.capacity, e, scratch)
         if rules.kind == EXACT:
             rank_all(rules.kind, stored, state, scratch, e)
-        if count:
-            measured[2][max(at, 0)] += time.perf_counter() - begun
+        prolong(at, begun)
         return new
 
     def plan_all(planner: Callable, weight: np.ndarray, at: int) -> int:
@@ -129,8 +133,7 @@ def replay(
             return sum(plan(planner, weight, e, at) for e in range(edges))
         begun = time.perf_counter()
         new = plan_edges(edges_planner, stored, state, weight, policy.capacity, scratch)
-        if count:
-            measured[2][max(at, 0)] += time.perf_counter() - begun
+        prolong(at, begun)
         return new
 
     if policy.name in ("optimal_static", "samplex_static"):

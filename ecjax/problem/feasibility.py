@@ -68,9 +68,9 @@ def check_feasible(
         if short.any():
             file = first_file(short)
             most = room[0 if mask is None else file if row is None else row[file]]
-            given = problem.per_site * per_node if max_chunks_per_site is None else max_chunks_per_site
+            limit = problem.per_site * per_node if max_chunks_per_site is None else max_chunks_per_site
             raise UserError(
-                f"{of_file(files, file)}: max_chunks_per_site={given} leaves room for {most * per_node} chunks at the "
+                f"{of_file(files, file)}: max_chunks_per_site={limit} leaves room for {most * per_node} chunks at the "
                 f"sites of its nodes; at least {least(file) * per_node} are needed, {_least_length(per_node)}"
             )
     if problem.capacity is not None:

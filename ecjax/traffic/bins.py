@@ -13,9 +13,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 MOST_BINS = 2**22
-MOST_NUMBERS = (
-    2**26
-)  # of all bins and nodes, of which an estimate keeps fifteen arrays at a time, of 0.5 GB each
+# of all bins and nodes: an estimate keeps fifteen arrays of them at a time, of 0.5 GB each
+MOST_NUMBERS = 2**26
 _BORDER = 0.1  # of a tick: times since 1970 are within 0.075 of theirs (``clock_resolution``)
 
 

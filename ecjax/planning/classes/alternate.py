@@ -265,8 +265,8 @@ class Alternation:
         scheduled = self.call(schedule, model, goal, fixed, self.reads, self.state.z, stopping=stopping)
         self.reads = scheduled.probabilities
         self.state = self.state._replace(latency=scheduled.latency, z=scheduled.z)
-        found = self.reads, self.state.z, scheduled.multiplier
-        gaps = self.call(scheduling_gap, model, goal, fixed, *found)
+        reached = self.reads, self.state.z, scheduled.multiplier
+        gaps = self.call(scheduling_gap, model, goal, fixed, *reached)
         self.gaps = np.array(gaps.by_class)
         self.joint_gap = float(gaps.joint)
         gap = self.joint_gap if number is None else float(self.gaps[number])

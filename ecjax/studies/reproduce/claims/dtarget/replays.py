@@ -260,14 +260,14 @@ def _gain_values(evidence: Evidence) -> Finding:
 
 def _n_trend(evidence: Evidence) -> Finding:
     factor = _factor(evidence["fig4a"].runs, by="n")
-    mean, more = factor.mean(), factor[18] - factor[4]
-    half = half_width(more.to_numpy())
+    mean, differences = factor.mean(), factor[18] - factor[4]
+    more, half = _more(differences)
     return in_shape(
-        bool(more.mean() > half),
+        more > half,
         float(mean[18]),
-        f"at n = {texts(mean.index)}: {texts(mean)}; by {more.mean():.3f} +- {half:.3f} more at n = 18 than at n = 4, "
-        f"and larger with {(more > 0).sum()} of {len(more)} seeds. TCP has random sources; 256 reads of 1 to 10 GB at "
-        "t = 0 from 30 servers, clients that never limit",
+        f"at n = {texts(mean.index)}: {texts(mean)}; by {more:.3f} +- {half:.3f} more at n = 18 than at n = 4, "
+        f"and larger with {(differences > 0).sum()} of {len(differences)} seeds. TCP has random sources; "
+        "256 reads of 1 to 10 GB at t = 0 from 30 servers, clients that never limit",
         float(factor[18].min()),
         float(factor[18].max()),
     )
