@@ -585,30 +585,36 @@ def test_studies_that_differ_in_kind_are_told_apart(plans, tmp_path):
     assert "no number stands for both" in difference(adapted[0], timings[0])
 
 
-def test_reproductions_are_compared_over_the_papers_that_both_have():
-    def judged(*rows):
-        names = ("run_id", "status", "paper", "size", "claim_count", "holds")
-        return study("reproduce", [dict(zip(names, row, strict=True)) for row in rows])
+def test_reproductions_are_compared_over_the_claims_that_both_judged():
+    def judged(**verdicts):
+        """Of runs by name: verdicts of claims ``id-size``."""
+        runs = [{"run_id": run, "claim_count": len(claims)} for run, claims in verdicts.items()]
+        rows = [
+            {"run_id": run, "id": name.split("-")[0], "size": name.split("-")[1], "verdict": verdict}
+            for run, claims in verdicts.items()
+            for name, verdict in claims.items()
+        ]
+        return study("reproduce", runs, claims=rows)
 
     one = judged(
-        ("a", "ok", "jlcm", "small", 48, 40),
-        ("b", "ok", "tofec", "small", 20, 10),
-        ("c", "ok", "samplex", "full", 30, 30),
+        r1={"a-small": "holds", "b-small": "does not hold", "c-small": "holds", "d-full": "holds"},
+        # of an earlier version, with fewer claims
+        r2={"a-small": "does not hold"},
     )
+    # one claim was not judged, one at another size, and there is one more
     other = judged(
-        ("a", "ok", "tofec", "small", 20, 12),
-        ("b", "ok", "jlcm", "small", 48, 43),
-        # fewer claims, of an earlier version; another size; and one that was not judged
-        ("c", "ok", "jlcm", "small", 4, 1),
-        ("d", "ok", "samplex", "small", 30, 20),
-        ("e", "failed", "samplex", "full", 30, 1),
+        r1={
+            "a-small": "holds",
+            "b-small": "holds",
+            "c-small": "not judged",
+            "d-small": "holds",
+            "e-full": "holds",
+        }
     )
-    assert (
-        difference(one, other) == "Over the 2 papers that both have, 55 claims hold in B, 50 in A (+10.00%)."
-    )
-    assert (
-        difference(judged(("a", "ok", "jlcm", "full", 48, 40)), other) == "A and B have no paper in common."
-    )
+    assert difference(one, other) == "Claims that hold, of the 2 that both judged: 2 in B, 1 in A (+100.00%)."
+    alone = judged(r1={"a-small": "holds"})
+    assert difference(one, alone) == "Claims that hold, of the 1 that both judged: 1 in B, 1 in A: the same."
+    assert difference(judged(r1={"e-small": "holds"}), other) == "A and B judged no claim in common."
 
 
 def test_pictures_are_png_and_svg_and_the_same_again(plans, tmp_path, capsys):

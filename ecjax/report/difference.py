@@ -7,7 +7,6 @@ import numpy as np
 
 from ecjax.report.results import Results
 from ecjax.status import Status
-from ecjax.units import count_text
 
 
 class _Headline(NamedTuple):
@@ -84,18 +83,25 @@ def _timings(one: Results, other: Results) -> str:
 
 
 def _claims(one: Results, other: Results) -> str:
-    """How many claims hold of the papers that both judged at the same size."""
-    sides = []
-    for side in (one, other):
-        rows = [row for row in side.runs.to_pylist() if Status(row["status"]).finished]
-        # of several versions of a paper's claims those with the most
-        rows.sort(key=lambda row: row["claim_count"])
-        sides.append({(row["paper"], row["size"]): row["holds"] for row in rows})
+    """How many claims hold of those that both judged at the same size."""
+    sides = [_holding(side) for side in (one, other)]
     both = [key for key in sides[0] if key in sides[1]]
     if not both:
-        return "A and B have no paper in common."
+        return "A and B judged no claim in common."
     before, after = (sum(side[key] for key in both) for side in sides)
-    papers = count_text(len({paper for paper, _ in both}), "paper")
-    return (
-        f"Over the {papers} that both have, {after} claims hold in B, {before} in A{_share(before, after)}."
-    )
+    judged = f"{len(both)} that both judged"
+    return f"Claims that hold, of the {judged}: {after} in B, {before} in A{_share(before, after)}."
+
+
+def _holding(side: Results) -> dict[tuple[str, str], bool]:
+    """Whether each claim holds, by id and size of the studies that judged it."""
+    table = side.table("claims", ("run_id", "id", "size", "verdict"))
+    if table is None:
+        return {}
+    # of several versions of a paper's claims those of the run with the most count
+    most = {
+        row["run_id"]: row["claim_count"] for row in side.runs.to_pylist() if Status(row["status"]).finished
+    }
+    rows = [row for row in table.to_pylist() if row["run_id"] in most and row["verdict"] != "not judged"]
+    rows.sort(key=lambda row: most[row["run_id"]])
+    return {(row["id"], row["size"]): row["verdict"] == "holds" for row in rows}

@@ -227,14 +227,17 @@ def _one_size(
     if rank(plan) > (False, target) and plan.kinds.size <= _MOST_SPARE:
         split = one_size_plan.split_off(bins, relaxation, plan, target, settings.seed)
         # an earlier plan stays that is hardly worse: moving chunks gains nothing
-        enough = min(plan.objective, split.objective) + settings.gap * abs(bound)
+        enough = min(plan.objective if plan.kept else np.inf, split.objective) + settings.gap * abs(bound)
         for earlier in tried:
             same = one_size_plan.shared_out(bins, relaxation, earlier, target)
             if same.objective <= enough:
                 return earlier, bound, turns, same
         split = split if np.isfinite(split.objective) else None
     # flows of shared reads even out loads, too: only then
-    return _relieved(passes, plan, np.zeros(plan.kinds.shape[1]), settings.seed), bound, turns, split
+    plan = _relieved(passes, plan, np.zeros(plan.kinds.shape[1]), settings.seed)
+    if split is not None and rank(plan) < (False, split.objective):
+        split = None
+    return plan, bound, turns, split
 
 
 def _placed_anew(

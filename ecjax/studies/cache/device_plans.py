@@ -1,6 +1,7 @@
 """Exact plans of all edges as one program on JAX's device: whether that is possible, and worth it."""
 
 from functools import partial
+from threading import Lock
 
 import numpy as np
 
@@ -16,6 +17,7 @@ _DEVICE_CHOICES_PER_S = 6e9  # of numbers of chunks, for every room and item
 _HOST_ITEMS_PER_S = 6e6
 _STARTING_S = 1.0  # until the program is there
 _FASTER = 2.0
+_ONE_AT_A_TIME = Lock()  # plans that run side by side would each take all memory of the device
 
 
 def edges_planner(device: str, policy: Policy, edges: int, items: int, k: int) -> EdgesPlanner | None:
@@ -64,4 +66,5 @@ def device_name() -> str:
 def _planned(memory_bytes: float, tau: np.ndarray, capacity: int) -> np.ndarray:
     from ecjax.caching.batched import exact_batched  # the host's plans do without JAX
 
-    return exact_batched(tau, np.full(len(tau), capacity), memory_bytes=memory_bytes)
+    with _ONE_AT_A_TIME:
+        return exact_batched(tau, np.full(len(tau), capacity), memory_bytes=memory_bytes)

@@ -439,8 +439,9 @@ def test_without_a_price_dollars_of_scaled_sizes_do_not_raise_the_bound():
     assert bounds[0] <= float(plans.evaluation.objective[0]) * (1 + 1e-9)
 
 
-def test_a_split_plan_gives_way_to_better_whole_choices(monkeypatch):
-    """Few rows get others after their reads have been shared out."""
+@pytest.mark.parametrize("files", [4, 6])
+def test_a_split_plan_gives_way_to_better_whole_choices(files, monkeypatch):
+    """Few rows get others after their reads have been shared out; of more, overloaded ones are relieved."""
     asked = []
 
     def poor(bins, relaxation, plan, target, seed):
@@ -448,6 +449,6 @@ def test_a_split_plan_gives_way_to_better_whole_choices(monkeypatch):
         return Split((plan.kinds == 2).astype(float), plan.kinds > 0, 2 * plan.objective)
 
     monkeypatch.setattr(one_size_plan, "split_off", poor)
-    _, problem, theta = tiny(0, "plain", files=4, nodes=8)
+    _, problem, theta = tiny(0, "plain", files=files, nodes=8)
     certificate = certify(passes_of(problem, theta), Certified())
     assert asked and certificate.split is None

@@ -1,5 +1,7 @@
 """Reads shared out over more nodes than k: flows keep all limits, gain, and end where descents do."""
 
+from functools import lru_cache
+
 import jax
 import numpy as np
 import pytest
@@ -95,13 +97,18 @@ def test_no_descent_over_the_same_chunks_ends_lower(seed):
         assert flowed.objective <= (1 + 2e-4) * least
 
 
-# whole choices overload nodes, or are 10 to 30 % above the bound
-@pytest.mark.parametrize(("nodes", "files", "seed", "gap"), [(12, 60, 1, 1e-3), (12, 1000, 1, 3e-4)])
-def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, gap):
+@lru_cache
+def near_saturation(nodes, files, seed):
+    """A problem, and its certified plan: whole choices overload nodes, or are 10 to 30 % above the bound."""
     case = untuned(seed, files, 0.95, nodes=nodes)
     problem = case.problem()
+    return case, problem, certify(passes_of(problem, THETA), Settings())
+
+
+@pytest.mark.parametrize(("nodes", "files", "seed", "gap"), [(12, 60, 1, 1e-3), (12, 1000, 1, 3e-4)])
+def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, gap):
+    case, problem, certificate = near_saturation(nodes, files, seed)
     plans, bounds, _ = plan_lanes(problem, np.array([THETA]), np.ones(1), np.ones(1), Settings())
-    certificate = certify(passes_of(problem, THETA), Settings())
     assert certificate.split is not None
     evaluation = EVALUATE(problem, certificate.probabilities, certificate.stored, THETA)
     assert float(evaluation.objective) > 1.1 * bounds[0]
@@ -110,14 +117,13 @@ def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, ga
 
 
 def test_an_earlier_split_plan_stays():
-    problem = untuned(1, 60, 0.95).problem()
-    passes = passes_of(problem, THETA)
-    first = certify(passes, Settings()).split
+    _, problem, certificate = near_saturation(12, 60, 1)
+    first = certificate.split
     # the most read chunks of each row, and the others as cold ones
     rank = np.argsort(np.argsort(-first.probabilities - 0.5 * first.stored, axis=1, kind="stable"), axis=1)
     k, floor = (np.asarray(values)[:, None] for values in (problem.k, problem.floor))
     start = np.where(rank < k, 2, np.where(rank < floor, 1, 0)).astype(np.int8)
-    again = certify(passes, Settings(), start)
+    again = certify(passes_of(problem, THETA), Settings(), start)
     assert again.split.objective <= first.objective * (1 + 2e-4)
     moved = again.split.stored & ~first.stored
     assert moved.sum() <= 0.05 * first.stored.sum()

@@ -80,7 +80,7 @@ def test_no_dollars_are_worth_an_overload(theta):
     assert worth.objective <= plan.lower_bound * 1.02
 
 
-@pytest.mark.parametrize("theta", [3e5, 3e6])
+@pytest.mark.parametrize("theta", [pytest.param(3e5, marks=pytest.mark.slow), 3e6])
 def test_a_plan_that_overloads_no_node_comes_before_those_that_do(theta):
     """However little these seem to cost, as the price of an overload is finite while plans are made."""
     problem = dear_and_cheap(20_000).problem()

@@ -1,10 +1,15 @@
 """Plans of all edges on JAX's device: when, and with the same results."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
+from ecjax.caching import batched
 from ecjax.caching.system import Policy
 from ecjax.errors import UserError
 from ecjax.precision import device_name
@@ -71,3 +76,20 @@ def test_what_does_not_fit_is_said(monkeypatch):
     )
     with pytest.raises(UserError, match=allowed):
         edges_planner("jax", policy(capacity=10**6), 3, 10**4, 6)
+
+
+def test_plans_that_run_side_by_side_do_not_share_out_one_memory_twice(monkeypatch):
+    planning, most = [], []
+
+    def planned(tau, capacity, *, memory_bytes):
+        planning.append(memory_bytes)
+        most.append(len(planning))
+        time.sleep(0.01)
+        planning.pop()
+        return np.zeros(tau.shape[:2], int)
+
+    monkeypatch.setattr(batched, "exact_batched", planned)
+    planner = edges_planner("jax", policy(), 2, 10, 3)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: planner(np.zeros((2, 10, 4)), 5), range(4)))
+    assert most == [1, 1, 1, 1]
