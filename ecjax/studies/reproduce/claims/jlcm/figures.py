@@ -144,11 +144,18 @@ def _even_split(evidence: Evidence) -> Finding:
 
 
 def _read_from_more(evidence: Evidence) -> Finding:
-    of_d, of_k = (evidence[name].runs.iloc[0] for name in ("read_d", "read_k"))
+    bounds = [evidence[name].runs["latency_s"].iloc[0] for name in ("read_d", "read_k")]
+    means = [evidence[name].runs["mean_s"].iloc[0] for name in ("read_d_replayed", "read_k_replayed")]
+    placed = [
+        evidence[name].dataset("placements").set_index(["file_id", "node_id"])["probability"].sort_index()
+        for name in ("read_d", "read_k")
+    ]
+    apart = 1.0 if not placed[0].index.equals(placed[1].index) else float(abs(placed[0] - placed[1]).max())
     return exact(
-        float(abs(of_d["latency_s"] / of_k["latency_s"] - 1)),
+        max(abs(bounds[0] / bounds[1] - 1), abs(means[0] / means[1] - 1), apart),
         1e-9,
-        f"bound of k = 4, d = 8 {of_d['latency_s']:.6f} s, of k = 8 {of_k['latency_s']:.6f} s",
+        f"bound of k = 4, d = 8 {bounds[0]:.6f} s, of k = 8 {bounds[1]:.6f} s, replayed means of the same reads "
+        f"{means[0]:.6f} and {means[1]:.6f} s, on the same nodes with the same probabilities",
     )
 
 
@@ -737,7 +744,7 @@ FIGURES = (
         "Sec. III-C, remark",
         "Reading F/d bytes from each of d nodes has the bound of an (n, d) code.",
         _read_from_more,
-        ("read_d", "read_k"),
+        ("read_d", "read_k", "read_d_replayed", "read_k_replayed"),
         quantity="relative difference",
     ),
     Claim(

@@ -172,6 +172,14 @@ STUDIES = (
         )
         for name, words in (("d", ("cluster.k=[4]", "d=[8]")), ("k", ("cluster.k=[8]",)))
     ),
+    *(
+        Study(
+            f"read_{name}_replayed",
+            ("replay", "policy=probabilistic", "requests=20000", "estimate=false"),
+            replays=f"read_{name}",
+        )
+        for name in ("d", "k")
+    ),
     Study("fig8", ("optimize", "experiment=jlcm_fig8", "eps=0.01", "estimate=false")),
     Study(
         "fig9_plans",
