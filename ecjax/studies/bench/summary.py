@@ -27,7 +27,7 @@ def show(title: str, rows: list[Row], console: Console) -> None:
         "gap": [number(row.gap, ".2g") for row in rows],
         "target\ngap": [number(row.target_gap, ".3g") for row in rows],
         "iter-\nations": ["" if row.iterations is None else str(row.iterations) for row in rows],
-        "of\nlimit": [number(row.limit_share, ".0%") for row in rows],
+        "of\nlimit": ["" if row.limit_share is None else f"{100 * row.limit_share:.2g}%" for row in rows],
         "met": [{True: "yes", False: "NO", None: ""}[row.met] for row in rows],
     }
     filled = {heading: cells for heading, cells in columns.items() if any(cells)}

@@ -26,7 +26,8 @@ from ecjax.studies.bench.options import BenchOptions
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Clocked, Runner, Settings, clocked
 from ecjax.studies.bench.setups import analyze as analyze_case
-from ecjax.studies.bench.setups import jlcm, projection
+from ecjax.studies.bench.setups import device_limits, jlcm, projection
+from ecjax.studies.bench.setups.device_limits import Work
 from ecjax.studies.bench.study import bench_study
 from ecjax.tables.read import read_input
 from ecjax.tables.results import read_results
@@ -287,4 +288,16 @@ def test_every_case_runs(name):
     # of what has no alternative beside it, variants are ecjax's own schedulers or codes, or the device's limits
     alone = name in {"adapt_fig7", "coflows", "coflows_trace", "gpu_limits"}
     assert rows and (alone or any(row.variant.startswith("ecjax") for row in rows))
+    # whole plans are the host's for the most part
+    if name.startswith("gpu_") and name not in {"gpu_certified", "gpu_classes", "gpu_general_solvers"}:
+        assert any(row.limit_share is not None and row.limit_share > 0 for row in rows)
+
+
+@pytest.mark.parametrize("work", [Work(bytes=60.0), Work(operations=30.0)])
+def test_the_share_of_a_limit_is_that_of_what_could_be_done_in_the_time(work, monkeypatch):
+    # in 2 s 200 bytes could be copied, or 100 operations done
+    monkeypatch.setattr(device_limits, "limits_of", lambda device, dtype: (100.0, 50.0))
+    row = device_limits.against_limits(Row("v", "s", 3.0, 2.0, 1, dtype="float64"), work)
+    assert row.limit_share == pytest.approx(0.3)
+    assert (row.bytes_moved, row.operations) == work
     assert Settings(1).quick is False

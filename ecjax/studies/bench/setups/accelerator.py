@@ -1,13 +1,8 @@
-"""Kernels on JAX's device, with the share of its measured limits that they reach; the CPU beside it where it is none.
-
-Limits: a copy of an array that no cache holds, bytes read and written per second; and a product of square matrices,
-operations per second by number type. A kernel's bytes are those that have to be moved, not those that are: a share of 1
-is as good as a copy.
-"""
+"""Kernels on JAX's device, with the share of its limits that they reach; the CPU beside it where it is none."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -30,22 +25,13 @@ from ecjax.planning.smoothed.exact import cheapest
 from ecjax.planning.smoothed.newton import Settings
 from ecjax.planning.smoothed.program import Request, solved
 from ecjax.studies.bench.rows import Row
-from ecjax.studies.bench.run import Runner, Timing, clocked, compiled
+from ecjax.studies.bench.run import Runner, Timing, compiled
 from ecjax.studies.bench.setups.certified import LOAD, problem_of, thetas_of
+from ecjax.studies.bench.setups.device_limits import LIMIT_RUNS, Work, against_limits, limits_of
 from ecjax.studies.bench.setups.random_problem import random_problem
 
 TYPES = ("float32", "float64")
-_COPIED = {"cpu": 2**26, "other": 2**30}  # bytes
-_PRODUCT = {"cpu": 1024, "other": 8192}  # rows of a matrix
-_LIMIT_RUNS = 5
 _STEPS = 50  # of a descent; its start and its end are counted as a part of them
-
-
-class Work(NamedTuple):
-    """What a kernel has to do, at least: bytes to move or operations."""
-
-    bytes: float | None = None
-    operations: float | None = None
 
 
 class Kernel(NamedTuple):
@@ -62,13 +48,13 @@ def limits(runner: Runner) -> Iterator[Row]:
     for device in _devices():
         place = "" if device == jax.devices()[0] else ", CPU beside"
         for dtype in TYPES:
-            for name, per_s in zip(("copy", "matrix product"), _limits(device, dtype), strict=True):
+            for name, per_s in zip(("copy", "matrix product"), limits_of(device, dtype), strict=True):
                 unit = "bytes" if name == "copy" else "operations"
                 amount = 1e9
                 yield Row(
                     f"{name}, {dtype}{place}",
                     f"10^9 {unit}",
-                    *(amount / per_s, amount / per_s, _LIMIT_RUNS),
+                    *(amount / per_s, amount / per_s, LIMIT_RUNS),
                     dtype=dtype,
                     bytes_moved=amount if name == "copy" else None,
                     operations=None if name == "copy" else amount,
@@ -219,21 +205,6 @@ def _devices() -> list[jax.Device]:
     return [first] if first.platform == "cpu" else [first, jax.devices("cpu")[0]]
 
 
-@cache
-def _limits(device: jax.Device, dtype: str) -> tuple[float, float]:
-    """Bytes per second of a copy, and operations per second of a product of matrices."""
-    kind = "cpu" if device.platform == "cpu" else "other"
-    count = _COPIED[kind] // np.dtype(dtype).itemsize
-    size = _PRODUCT[kind]
-    values = jax.device_put(np.ones(count, dtype), device)
-    matrix = jax.device_put(np.ones((size, size), dtype), device)
-    # adding keeps the copy from being left out
-    copy, _ = compiled(lambda x: x + jnp.ones((), x.dtype), values)
-    product, _ = compiled(lambda x: jnp.matmul(x, x, precision="highest"), matrix)
-    times = [min(clocked(call).seconds for _ in range(_LIMIT_RUNS + 1)) for call in (copy, product)]
-    return 2 * values.nbytes / times[0], 2.0 * size**3 / times[1]
-
-
 def _raced(
     runner: Runner, name: str, files: int, nodes: int, kernel: Callable[[str], Kernel]
 ) -> Iterator[Row]:
@@ -264,21 +235,10 @@ def _row(
     compile_s: float,
     note: str | None = None,
 ) -> Row:
-    copy, product = _limits(device, dtype)
-    share = (work.bytes or 0.0) / timing.min_s / copy + (work.operations or 0.0) / timing.min_s / product
     place = "" if device == jax.devices()[0] else ", CPU beside"
-    return Row(
-        f"ecjax {name}, {dtype}{place}",
-        size,
-        *timing,
-        lanes=lanes,
-        dtype=dtype,
-        compile_s=compile_s,
-        bytes_moved=work.bytes,
-        operations=work.operations,
-        limit_share=share,
-        note=note,
-    )
+    variant = f"ecjax {name}, {dtype}{place}"
+    row = Row(variant, size, *timing, lanes=lanes, dtype=dtype, compile_s=compile_s, note=note)
+    return against_limits(row, work, device)
 
 
 def _size(files: int, nodes: int) -> str:

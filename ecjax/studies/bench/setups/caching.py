@@ -48,8 +48,9 @@ def beside_scipy(runner: Runner, size: Size) -> Iterator[Row]:
 def batched(runner: Runner, size: Size, caches: int) -> Iterator[Row]:
     """Many caches at once on the device, beside one after the other on a core; and all capacities of one cache."""
     from ecjax.caching.batched import exact_batched  # the other cases do not load JAX
+    from ecjax.studies.bench.setups.device_limits import Work, against_limits
 
-    items, most, _ = size
+    items, most, k = size
     random = np.random.default_rng(runner.seed)
     tau = _tau(size, runner.seed) * random.uniform(0.5, 2, (caches, items, 1))
     capacity = random.integers(most // 2, most + 1, caches)
@@ -76,7 +77,11 @@ def batched(runner: Runner, size: Size, caches: int) -> Iterator[Row]:
     for name, outcome in runner.race({name: run for name, (_, run) in variants.items()}).items():
         lanes, dtype = variants[name][0], "float32" if name == single else "float64"
         columns = dict(rows=items * lanes, lanes=lanes, compile_s=outcome.first.seconds)
-        yield _row(name, size, outcome.timing, dtype, **columns)
+        row = _row(name, size, outcome.timing, dtype, **columns)
+        on_device = name in ("ecjax exact_batched", single)
+        # for every item and every room of a cache the best of k + 1 sums
+        choices = items * k * float(capacity.sum())
+        yield against_limits(row, Work(operations=2 * choices)) if on_device else row
 
 
 def online(runner: Runner, count: int, size: Size) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from ecjax.planning.trace.data import traced
 from ecjax.planning.trace.plan import plan_trace
 from ecjax.studies.bench.rows import Row
 from ecjax.studies.bench.run import Runner, compiled
+from ecjax.studies.bench.setups.device_limits import Work, against_limits
 from ecjax.studies.bench.setups.random_problem import random_problem
 from ecjax.traffic.bins import BinnedReads
 from ecjax.traffic.lindley import values_and_prices, waits
@@ -48,7 +49,7 @@ def recursions(runner: Runner, bins: int, bins_by_jax: int) -> Iterator[Row]:
     for name, outcome in runner.race(variants).items():
         number = count if name in programs else bins
         each_us = outcome.timing.min_s / (number * NODES) * 1e6
-        yield Row(
+        row = Row(
             name,
             f"{number:,} bins x {NODES}",
             *outcome.timing,
@@ -58,6 +59,8 @@ def recursions(runner: Runner, bins: int, bins_by_jax: int) -> Iterator[Row]:
             compile_s=programs[name][1] if name in programs else None,
             note=f"{each_us:.3g} µs per bin and node",
         )
+        # the work of every bin and node is read, and a wait written
+        yield against_limits(row, Work(bytes=2.0 * work[:count].nbytes)) if name in programs else row
 
 
 def planned(runner: Runner, files: int, bins: int, gap: float) -> Iterator[Row]:
