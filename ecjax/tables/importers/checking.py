@@ -12,7 +12,6 @@ from ecjax.errors import UserError
 from ecjax.tables.checks import allowed_numbers, allowed_range, out_of_range
 from ecjax.tables.committed import say_once
 from ecjax.tables.ids import canonical_ids, decoded, is_text, with_counted_nulls
-from ecjax.tables.importers.clock import LEAST_TIMES, clock_resolution
 from ecjax.tables.importers.trace import BATCH_ROWS
 from ecjax.tables.place import Place
 from ecjax.tables.rules import operations
@@ -74,10 +73,11 @@ class Checker:
     Args:
         source: path, for messages.
         first: the first batch.
+        step_s: to which arrivals may be rounded (s), so that accesses seem to begin before them; 0: they are exact.
     """
 
-    def __init__(self, source: str, first: pa.RecordBatch) -> None:
-        self._source = source
+    def __init__(self, source: str, first: pa.RecordBatch, step_s: float = 0.0) -> None:
+        self._source, self.step_s = source, step_s
         place = self._place(first, 0)
         self.columns = [
             column
@@ -98,7 +98,6 @@ class Checker:
         mixture = mixed_zones({name: _type(first, name) for name in stamped})
         if mixture:
             raise place.error(mixture)
-        self._step_s = 0.0
         self._unit = max(
             (_unit(_type(first, name)) for name in stamped), key=list(_PER_SECOND).index, default=None
         )
@@ -106,6 +105,20 @@ class Checker:
         if self._unit is not None:
             arrivals = self._ticks(first, "arrival_s", place)
             self._origin = arrivals[0].as_py() or 0
+
+    def arrivals(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Arrivals of a batch (s), (n,), those before the first that is malformed.
+
+        Raises:
+            UserError: none of them can be read.
+        """
+        column, place = COLUMNS["arrival_s"], self._place(batch, 0)
+        try:
+            values = self._canonical(batch, column, place)
+        except RowError as error:
+            values = self._canonical(batch.slice(0, error.row), column, place)
+        times: np.ndarray = values.to_numpy(zero_copy_only=False)
+        return times
 
     def _place(self, batch: pa.RecordBatch, before: int) -> BatchPlace:
         return place_of(batch, self._source, before, _numbers_of(batch))
@@ -160,15 +173,14 @@ class Checker:
         """The rows before the first mistake, if any, and that one; ``mistake`` is one of them."""
         while mistake.row:
             try:
-                return self._check(batch.slice(0, mistake.row), before, self._step_s), mistake
+                return self._check(batch.slice(0, mistake.row), before), mistake
             except RowError as earlier:
                 mistake = earlier
             except UserError:
                 break  # a column of words: its type is wrong in all rows
         return None, mistake
 
-    def _check(self, batch: pa.RecordBatch, before: int, step_s: float | None = None) -> pa.RecordBatch:
-        """The batch, whose arrivals have this step (s), by default what they tell themselves."""
+    def _check(self, batch: pa.RecordBatch, before: int) -> pa.RecordBatch:
         place = self._place(batch, before)
         for name in self._absent:
             filled = np.asarray(batch.column(name).is_valid())
@@ -178,7 +190,6 @@ class Checker:
         arrays = {column.name: self._canonical(batch, column, place) for column in self.columns}
         later = next((name for name in ("start_s", "finish_s") if name in arrays), None)
         if "arrival_s" in arrays and later is not None:
-            self._step_s = _step_of(arrays, later) if step_s is None else step_s
             self._no_earlier(arrays, later)
         _check_times(arrays, place)
         return pa.record_batch(arrays)
@@ -190,13 +201,13 @@ class Checker:
         Where only their end is known (``later``), they end when they arrived.
         """
         arrival, time = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", later))
-        early = (time < arrival) & (time > arrival - self._step_s * (1 - 1e-6))
+        early = (time < arrival) & (time > arrival - self.step_s * (1 - 1e-6))
         if not early.any():
             return
         begin = later == "start_s"
         say_once(
             f"{self._source}: accesses {'began' if begin else 'ended'} before their arrivals, by less than the "
-            f"{self._step_s:g} s to which these are rounded: they count as {'begun' if begin else 'ended'} when they "
+            f"{self.step_s:g} s to which these are rounded: they count as {'begun' if begin else 'ended'} when they "
             f"arrived{', and are served as long as they were' if begin else ''}"
         )
         delay = pa.array(np.where(early, arrival - time, 0.0))
@@ -289,14 +300,6 @@ def _no_numbers(values: pa.ChunkedArray, column: Column, allowed: str, place: Ba
     return place.error(f"found type {values.type}; allowed: {allowed}", column=column.name)
 
 
-def _step_of(arrays: dict[str, pa.Array], later: str) -> float:
-    """Step of the arrivals' clock, s; 0 where nothing began before it arrived, or few arrivals say nothing of it."""
-    arrival, time = (arrays[name].to_numpy(zero_copy_only=False) for name in ("arrival_s", later))
-    if not np.any(time < arrival) or len(np.unique(arrival)) < LEAST_TIMES:
-        return 0.0
-    return clock_resolution(arrival)
-
-
 def _check_times(arrays: dict[str, pa.Array], place: BatchPlace) -> None:
     order = [name for name in ("arrival_s", "start_s", "finish_s") if name in arrays]
     times = {name: arrays[name].to_numpy(zero_copy_only=False) for name in order}
@@ -337,8 +340,10 @@ def out_of_order(arrival: float, previous: float, place: BatchPlace, row: int) -
     return place.error(message, column="arrival_s", row=row)
 
 
-def checked(batches: Iterable[pa.RecordBatch], source: str, sort: bool) -> Iterator[pa.RecordBatch]:
-    """Checked batches in order of arrival.
+def checked(
+    batches: Iterable[pa.RecordBatch], source: str, sort: bool, step_s: float = 0.0
+) -> Iterator[pa.RecordBatch]:
+    """Checked batches in order of arrival, which may be rounded to ``step_s`` (0: they are exact).
 
     With ``sort`` the projected columns are held in memory and sorted by arrival, equal arrivals by request.
 
@@ -349,7 +354,7 @@ def checked(batches: Iterable[pa.RecordBatch], source: str, sort: bool) -> Itera
     first = next(rest, None)
     if first is None:
         return
-    checker, batches = Checker(source, first), chain([first], rest)
+    checker, batches = Checker(source, first, step_s), chain([first], rest)
     yield from _sorted(checker.rows(batches)) if sort else checker.in_order(batches)
 
 

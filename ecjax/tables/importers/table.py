@@ -1,17 +1,20 @@
 """Traces that are already a ``requests`` table."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 
 from ecjax.errors import UserError
 from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.importers.checking import COLUMNS, Checker, checked
-from ecjax.tables.importers.clock import clock_resolution
+from ecjax.tables.importers.clock import LEAST_TIMES, clock_resolution
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.row_groups import RowGroups, cut, is_parquet
-from ecjax.tables.importers.trace import RATES, SERVICE, SOJOURN, Head, Piece, Source, Trace
+from ecjax.tables.importers.trace import BATCH_ROWS, RATES, SERVICE, SOJOURN, Head, Piece, Source, Trace
 from ecjax.tables.near_names import check_names
 from ecjax.tables.place import Place
 from ecjax.tables.read import open_batches
@@ -19,13 +22,15 @@ from ecjax.tables.read import open_batches
 _REQUIRED = [column.name for column in COLUMNS.values() if column.required]
 Reading = Callable[[], Iterator[pa.RecordBatch]]
 _USED = [*_REQUIRED, "node_id", "start_s", "finish_s", "service_class"]
+_CLOCK_ROWS = 8 * BATCH_ROWS  # that are read at most to tell the clock
 
 
 class TableImporter:
     """Reads the ``requests`` table: a Parquet file or folder, Arrow IPC or CSV.
 
     Loses nothing. Times given as numbers stay as they are; timestamps become seconds since the first row's arrival.
-    The clock's resolution is the largest power of ten that the first arrivals are multiples of.
+    The clock's resolution is the largest power of ten that the first arrivals are multiples of: those of the first
+    batch, and of as many more as have sixteen different ones.
     """
 
     name = "table"
@@ -103,7 +108,8 @@ def trace_of_batches(
         UserError: there are no rows, or the first batch is malformed.
     """
     path = str(source.path)
-    first = next(batches(), None)
+    opening = batches()
+    first = next(opening, None)
     if first is None and tally is not None and tally.others:
         raise UserError(
             f"{path}: found no access that reads or writes an object among {tally.lines:,} rows; allowed: at least "
@@ -112,13 +118,13 @@ def trace_of_batches(
     if first is None:
         raise UserError(f"requests table ({path}): found no rows; allowed: at least one")
     checker = Checker(path, first)
+    resolution, checker.step_s = _clock(checker, chain([first], opening))
     # the rows before a mistake, which is told where it is read: another part of the reader may find an earlier one
     head = next(checker.rows([first]))
     names = head.schema.names
     provides = {RATES} | ({SOJOURN} if "finish_s" in names else set())
     if {"start_s", "finish_s"} <= set(names):
         provides.add(SERVICE)
-    resolution = clock_resolution(head.column("arrival_s").to_numpy())
 
     def cut_checked(count: int) -> list[Piece]:
         assert pieces is not None
@@ -140,7 +146,7 @@ def trace_of_batches(
         path=source.path,
         format=name,
         schema=head.schema,
-        read=lambda: checked(batches(), path, source.sort),
+        read=lambda: checked(batches(), path, source.sort, checker.step_s),
         provides=frozenset(provides),
         loses=(*loses, *source.sorting),
         clock_resolution_s=resolution,
@@ -149,6 +155,22 @@ def trace_of_batches(
         cut=None if pieces is None or source.sort else cut_checked,
         tally=tally,
     )
+
+
+def _clock(checker: Checker, batches: Iterator[pa.RecordBatch]) -> tuple[float, float]:
+    """Resolution (s) of the clock of a log, and the step to which its arrivals may be rounded.
+
+    Few times say nothing of the latter, which is 0 then.
+    """
+    arrivals, different = np.empty(0), 0
+    with suppress(UserError):  # a mistake is told where it is read
+        for batch in batches:
+            arrivals = np.sort(np.append(arrivals, checker.arrivals(batch)))
+            different = 1 + np.count_nonzero(np.diff(arrivals))
+            if different >= LEAST_TIMES or len(arrivals) >= _CLOCK_ROWS:
+                break
+    resolution = clock_resolution(arrivals)
+    return resolution, resolution if different >= LEAST_TIMES else 0.0
 
 
 def _read_checked(checker: Checker, read: Reading, first_row: int) -> Iterator[pa.RecordBatch]:

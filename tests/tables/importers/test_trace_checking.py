@@ -1,4 +1,5 @@
 import datetime
+import itertools
 
 import numpy as np
 import pyarrow as pa
@@ -127,6 +128,38 @@ def test_arrivals_rounded_above_the_begin_of_service(tmp_path):
     for wrong in (np.round(exact, 3) - 1e-3, exact - 2e-3):
         with pytest.raises(UserError, match="column start_s, row [01] .*allowed: at least arrival_s"):
             read(tmp_path, requests(**columns | {"start_s": np.maximum(wrong, 0)}))
+
+
+def of_files(folder, columns, ends):
+    """A folder with these rows, in files that end at these places."""
+    table = requests(**columns)
+    for number, (begin, end) in enumerate(itertools.pairwise([0, *ends, len(table)])):
+        pq.write_table(table.slice(begin, end - begin), folder / f"{number}.parquet")
+    return open_trace(folder)
+
+
+@pytest.mark.parametrize("ends", [[], [1], [200]])
+def test_rounded_arrivals_are_taken_whatever_the_batches(tmp_path, ends):
+    """The last five arrivals tell no clock by themselves, the first one neither."""
+    arrival = np.round(np.sort(np.random.default_rng(3).uniform(0, 1, 205)), 3)
+    start = arrival.copy()
+    start[202] -= 4e-4
+    columns = {"request_id": np.arange(205), "arrival_s": arrival, "start_s": start, "finish_s": start + 1e-3}
+    columns |= {"file_id": np.arange(205), "op": ["read"] * 205, "bytes": [5.0] * 205, "node_id": [1] * 205}
+    found = pa.Table.from_batches(list(of_files(tmp_path, columns, ends).batches()))
+    np.testing.assert_array_equal(found["start_s"], arrival)
+
+
+@pytest.mark.parametrize(("digits", "resolution"), [(None, 0.0), (3, 1e-3)])
+@pytest.mark.parametrize("ends", [[1], [2, 5, 9]])
+def test_the_clock_is_told_by_more_than_a_short_first_batch(tmp_path, ends, digits, resolution):
+    arrival = np.append(0.0, np.sort(np.random.default_rng(4).uniform(0, 100, 400)))
+    arrival = arrival if digits is None else np.round(arrival, digits)
+    columns = {"request_id": np.arange(401), "arrival_s": arrival, "file_id": np.arange(401) % 9}
+    columns |= {"op": ["read"] * 401, "bytes": [5.0] * 401, "node_id": None, "start_s": None, "finish_s": None}
+    trace = of_files(tmp_path, columns, ends)
+    assert trace.clock_resolution_s == resolution
+    assert {piece.clock_resolution_s for piece in trace.pieces(3)} == {resolution}
 
 
 def test_arrivals_rounded_above_the_end_of_service(tmp_path):
