@@ -78,8 +78,12 @@ class Tally:
         kind = again.lines - again.others.pop(OTHER_KINDS, 0)
         self.others[OTHER_KINDS] -= kind
         self.others += again.others  # leaves out what is 0
+        room = {reason: SAMPLED - self.reasons[reason] for reason in again.reasons}
+        for sample in again.samples:
+            if room[sample.reason] > 0:
+                room[sample.reason] -= 1
+                self.samples.append(sample)
         self.reasons += again.reasons
-        self.samples += again.samples
         self.unsuccessful += again.unsuccessful
 
     def check(self, source: str, finished: bool) -> None:

@@ -273,6 +273,44 @@ def test_object_servers_join_their_proxies(tmp_path):
     assert trace.tally.others == {"lines of other kinds": 1} and not trace.tally.rejected
 
 
+@pytest.mark.parametrize("held", [20, 60, 10**6])
+def test_requests_of_object_servers_by_a_plain_count(tmp_path, monkeypatch, held):
+    """Whatever is held in memory: a request has all rows of its transaction, and arrives with the proxy's line."""
+    write_log(tmp_path / "proxy", sample_logs.swift_proxy(DAY))
+    write_log(tmp_path / "server", sample_logs.swift_object(DAY))
+    monkeypatch.setattr(ordered, "HELD", held)
+    monkeypatch.setattr("ecjax.tables.importers.access_logs.importer.BLOCK_BYTES", 4096)
+    trace = open_trace(tmp_path, keep_ids=True)
+    found = requests(trace)
+    assert found.returned == 0 and not trace.tally.others
+    assert found.arrival.tolist() == of(DAY)["arrival_s"].tolist()
+    sizes = [0 if each.write else sample_logs.K * (each.size // sample_logs.K) for each in DAY]
+    assert sorted(found.bytes.tolist()) == sorted(sizes)
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_the_clock_of_joined_logs_is_that_of_the_proxies(tmp_path, machines):
+    """Requests at times of microseconds, by one or two proxies, of which the second is seldom asked."""
+    random = np.random.default_rng(6)
+    seconds = np.round(np.sort(random.uniform(0, 600, 400)), 6)
+    accesses = [each._replace(second=t) for each, t in zip(hour(requests=400), seconds.tolist(), strict=True)]
+    proxy, server = list(sample_logs.swift_proxy(accesses)), list(sample_logs.swift_object(accesses))
+    write_log(tmp_path / "server", server)
+    for machine in range(machines):
+        mine = [line for n, line in enumerate(proxy) if (n % 10 == 3) == (machine == 1) or machines == 1]
+        write_log(tmp_path / f"proxy{machine}", mine)
+    trace = open_trace(tmp_path, keep_ids=True)
+    assert 0 <= trace.clock_resolution_s <= 1e-6
+    np.testing.assert_allclose(requests(trace).arrival, seconds - seconds[0], atol=1e-6)
+    # where a proxy's log is missing, arrivals of its requests are as coarse as the nodes' clocks
+    write_log(tmp_path / "proxy0", [line for n, line in enumerate(proxy) if n % 3])
+    if machines == 1:
+        assert open_trace(tmp_path, keep_ids=True).clock_resolution_s == 1.0
+    (tmp_path / "one").mkdir()
+    write_log(tmp_path / "one" / "server", server)
+    assert open_trace(tmp_path / "one").clock_resolution_s == 1.0
+
+
 def test_hdfs_block_groups(tmp_path):
     trace = opened(tmp_path, "hdfs")
     found = rows(trace)
@@ -422,6 +460,25 @@ def test_a_clock_of_whole_seconds_is_not_as_fine_as_durations(tmp_path):
         ]
         path.write_text("".join(lines))
         assert open_trace(path).clock_resolution_s == pytest.approx(resolution)
+
+
+def test_the_clock_of_a_folder_is_that_of_all_short_files(tmp_path):
+    """One line a file: the first is on a whole second, the others are not."""
+    for number, ms in enumerate(range(0, 20 * 137, 137)):
+        lines = sample_logs.rgw([DAY[0]._replace(second=ms / 1000)])
+        write_log(tmp_path / f"{number:02}.jsonl", lines)
+    trace = open_trace(tmp_path)
+    assert trace.format == "rgw" and trace.clock_resolution_s == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(("one", "two"), [("warp", "minio_drives"), ("hdfs", "thesios")])
+def test_logs_that_tell_different_things_are_not_merged(tmp_path, one, two):
+    for name in (one, two):
+        file, lines = LOGS[name]
+        write_log(tmp_path / file, lines(DAY))
+    with pytest.raises(UserError, match=f"found lines of format={two} .* in a log of format={one} ") as error:
+        open_trace(tmp_path)
+    assert str(error.value).startswith(str(tmp_path / LOGS[two][0])) and "\n" not in str(error.value)
 
 
 def test_service_times_of_a_disk(tmp_path):
@@ -1193,3 +1250,33 @@ def test_columns_of_cloudfront_in_another_order_are_refused(tmp_path):
     message = "log.tsv: found #Fields with c-ip in place 4; allowed with format=cloudfront: sc-bytes, in the documented"
     with pytest.raises(UserError, match=message):
         open_trace(tmp_path / "log.tsv")
+
+
+@pytest.mark.parametrize("nothing", ['""', '"-"', "null"])
+@pytest.mark.parametrize("first", ["content_length", "request_length"])
+def test_a_value_that_is_empty_does_not_hide_another(tmp_path, nothing, first):
+    """nginx writes no length of a request in chunks; its length with the header is the other variable."""
+    lengths = {"content_length": nothing, "request_length": "5000"}
+    words = (*(f'"{name}": {lengths[name]}' for name in (first, *(set(lengths) - {first}))), '"status": 201')
+    line = (
+        '{"time_iso8601": "2026-11-28T14:00:00+00:00", "request_method": "PUT", "request_uri": "/b/x", '
+        f'"body_bytes_sent": 0, "request_time": 0.1, {", ".join(words)}}}\n'
+    )
+    (tmp_path / "log.jsonl").write_text(line)
+    assert rows(open_trace(tmp_path / "log.jsonl"))["bytes"].tolist() == [5000]
+    lengths["request_length"] = nothing
+    (tmp_path / "log.jsonl").write_text(line.replace("5000", nothing))
+    assert rows(open_trace(tmp_path / "log.jsonl"))["bytes"].tolist() == [0]
+
+
+def test_as_many_lines_of_whole_requests_are_named_as_of_others(tmp_path, monkeypatch):
+    """A file of proxies and object servers, each block of which has malformed lines of proxies."""
+    monkeypatch.setattr("ecjax.tables.importers.access_logs.importer.BLOCK_BYTES", 16384)
+    good = [*sample_logs.swift_proxy(DAY), *sample_logs.swift_object(DAY)]
+    bad = [line.replace(" 200 - ", " 2x0 - ") for line in sample_logs.swift_proxy(DAY) if " 200 - " in line]
+    path = tmp_path / "all.log"
+    path.write_text("".join(f"{line}\n" for line in [*good, *bad]))
+    trace = open_trace(path, keep_ids=True, max_rejects=1000)
+    rows(trace)
+    assert len(bad) > 150 and trace.tally.reasons.total() == len(bad)
+    assert [each.line for each in trace.tally.samples] == [len(good) + 1 + place for place in range(100)]

@@ -26,7 +26,7 @@ from ecjax.tables.importers.access_logs.profile import (
     Profile,
     Text,
 )
-from ecjax.tables.importers.access_logs.stores import BRACKETED, GET, MONTHS, NO_NODES, PACE, PUT, SECONDS
+from ecjax.tables.importers.access_logs.stores import BRACKETED, GET, MONTHS, NO_NODES, PACE, PUT
 from ecjax.tables.importers.trace import RATES, SOJOURN
 
 # a POST changes what is said of an object, and not its bytes
@@ -82,9 +82,9 @@ SWIFT_OBJECT = Profile(
     reads=GET,
     writes=_PUT,
     loses=(
-        SECONDS,
+        "The clock of object servers ticks in whole seconds.",
         "Sizes of writes are not in the log.",
-        "Without the lines of the proxies, arrivals are as coarse as the clock.",
+        "Without the lines of the proxies, of nearly all requests, arrivals are as coarse as that clock.",
         "A node is a disk of the machine that the line begins with.",
         "Requests of daemons that repair, replicate and audit, and those to container servers, are left out.",
         "Requests through s3api are not joined with the lines of the proxies, which name no account.",

@@ -16,15 +16,18 @@ from ecjax.tables.fingerprint import trace_fingerprint
 from ecjax.tables.formats import user_errors, visible_files
 from ecjax.tables.importers.access_logs.lines import BLOCK_BYTES, allow_open_files, blocks, open_lines
 from ecjax.tables.importers.access_logs.ordered import Stream, in_order
-from ecjax.tables.importers.access_logs.profile import SIZE, Json, Profile, Text
+from ecjax.tables.importers.access_logs.profile import SERVICE_BEGIN, SIZE, Json, Profile, Text
 from ecjax.tables.importers.access_logs.reading import LineReader
 from ecjax.tables.importers.access_logs.requests import Emitter
+from ecjax.tables.importers.clock import LEAST_TIMES
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.table import refuse_extents
 from ecjax.tables.importers.trace import SERVICE, SOJOURN, Head, Source, Trace
 from ecjax.tables.several import base_of
 
 _HEAD_BYTES, _HEAD_LINES = 1 << 16, 50
+_JOINED_BYTES = 1 << 20  # of each file, so that lines of the same time are among those of all machines
+_MOST_SAMPLED = 64  # blocks of a log whose first lines are all of one time
 _SALT_BYTES = 1 << 20
 _RECOGNISED_SHARE = 0.5
 _HASHED = "Names of objects are hashed, salted by the log itself; requesters are not read (keep_ids=true keeps names)."
@@ -132,9 +135,9 @@ class AccessLogImporter:
         salt = None if source.keep_ids or not self.profile.secret else _salt(files)
         readers = {file: self._reader(file, lines, salt) for file, lines in heads.items()}
         tally = Tally(source.max_rejects)
-        sample = self._sample(readers, source)
+        samples = self._samples(readers, source)
         # what the first file lacks may begin in a later one
-        timed = _has_durations(sample) or any(
+        timed = any(map(_has_durations, samples)) or any(
             _has_durations(batch) for file, reader in readers.items() for batch in _head(file, reader)
         )
         sized = any(SIZE in reader.profile.roles for reader in readers.values())
@@ -158,19 +161,18 @@ class AccessLogImporter:
         def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
             size = BLOCK_BYTES if len(readers) == 1 else BLOCK_BYTES // 4
             name = _relative(file, source.path)
-            both = self.joined is not None and reader.profile is self.profile
+            whole = self._whole(reader)
             for block in blocks(file, size):
                 yield reader.accesses(block, name, tally)
-                if both and self.joined is not None:
-                    # lines of other kinds may be those of the whole requests
+                if whole is not None:
                     requests = Tally(tally.most)
-                    yield replace(reader, profile=self.joined).accesses(block, name, requests)
+                    yield whole.accesses(block, name, requests)
                     tally.join(requests)
                 tally.check(path, finished=False)
 
         profiles = {id(reader.profile): reader.profile for reader in readers.values()}
         provides = frozenset.intersection(*(profile.provides for profile in profiles.values()))
-        schema = emitter.schema(sample)
+        schema = emitter.schema(samples[0])
         if "finish_s" not in schema.names:
             provides -= {SOJOURN, SERVICE}
         loses = dict.fromkeys(sentence for profile in profiles.values() for sentence in profile.loses)
@@ -183,7 +185,7 @@ class AccessLogImporter:
             read=read,
             provides=provides,
             loses=(*loses, *source.sorting),
-            clock_resolution_s=emitter.resolution(sample),
+            clock_resolution_s=emitter.resolution(samples),
             fingerprint=trace_fingerprint(source.path),
             extent_bytes=extent_bytes,
             tally=tally,
@@ -209,7 +211,14 @@ class AccessLogImporter:
         if not recognised(lines, profile):
             candidates = self.others if self.joined is None else (self.joined, *self.others)
             others = [each for each in candidates if _alike(each, profile) and recognised(lines, each)]
-            profile = others[0] if others else profile
+            mergeable = [each for each in others if _mergeable(each, profile)]
+            if others and not mergeable:
+                raise UserError(
+                    f"{file}: found lines of format={others[0].name} ({others[0].title}) in a log of "
+                    f"format={profile.name} ({profile.title}); allowed: one of them, as they tell different things of "
+                    "an access"
+                )
+            profile = mergeable[0] if mergeable else profile
         shape = profile.shape
         if not isinstance(shape, Text) or not lines:
             return LineReader(profile, salt)
@@ -222,14 +231,37 @@ class AccessLogImporter:
         columns = columns_of(header, shape) if header else None
         return LineReader(profile, salt, separator_of(first, shape), columns, header)
 
-    def _sample(self, readers: dict[Path, LineReader], source: Source) -> pa.RecordBatch:
-        """The first accesses that a file of the log has, of all files if there are few."""
-        tally = Tally(1.0)
+    def _whole(self, reader: LineReader) -> LineReader | None:
+        """What reads the lines of whole requests among those of other kinds in a file; None: there are none."""
+        both = self.joined is not None and reader.profile is self.profile
+        return replace(reader, profile=self.joined) if both and self.joined is not None else None
+
+    def _samples(self, readers: dict[Path, LineReader], source: Source) -> list[pa.RecordBatch]:
+        """The first accesses of a log, as many as tell its clock, or all if there are few.
+
+        Of logs that are joined they are of the beginning of each file.
+        """
+        tally, samples = Tally(1.0), []
+        times: set[int] = set()
+
+        def enough() -> bool:
+            few = len(times) < LEAST_TIMES and len(samples) < _MOST_SAMPLED
+            return bool(samples) and (self.profile.clock.coarse or not few)
+
         for file, reader in readers.items():
-            for block in blocks(file, _HEAD_BYTES):
-                batch = reader.accesses(block, str(file), tally)
-                if batch.num_rows:
-                    return batch
+            for block in blocks(file, _HEAD_BYTES if self.joined is None else _JOINED_BYTES):
+                found = [reader.accesses(block, str(file), tally)]
+                if (whole := self._whole(reader)) is not None:
+                    found.append(whole.accesses(block, str(file), Tally(1.0)))
+                found = [batch for batch in found if batch.num_rows]
+                samples += found
+                times.update(*(batch["ticks"].to_pylist() for batch in found))
+                if found and enough():
+                    break
+            if self.joined is None and enough():
+                break
+        if samples:
+            return samples
         if tally.rejected:
             first = tally.samples[0]
             raise UserError(
@@ -262,8 +294,15 @@ def _any_fits(lines: tuple[str, ...], shape: Text) -> bool:
 
 
 def _alike(one: Profile, other: Profile) -> bool:
-    """Whether accesses of two profiles may stand in one log."""
+    """Whether accesses of two profiles are things of one kind."""
     return all(getattr(one, name) == getattr(other, name) for name in ("nodes", "secret", "block"))
+
+
+def _mergeable(one: Profile, other: Profile) -> bool:
+    """Whether accesses of two profiles may stand in one log: they have the same columns, and make requests alike."""
+    return all(
+        getattr(one, name) == getattr(other, name) for name in ("requests", "pause_ns", "block_groups")
+    ) and (SERVICE_BEGIN in one.roles) == (SERVICE_BEGIN in other.roles)
 
 
 def head_lines(file: Path) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from ecjax.tables.importers.access_logs.text_fields import FINE, NO_OBJECT, NOT_
 _FNV, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 _DEEPEST = 24
 _QUOTE, _ESCAPE, _COMMA, _COLON = 34, 92, 44, 58
-_OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST, _POINT = 123, 125, 91, 93, 46
+_OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST, _POINT, _DASH = 123, 125, 91, 93, 46, 45
 
 
 @njit(inline="always")
@@ -40,7 +40,7 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
     """Fill ``spans`` (lines, slots, 2), begin and end of the scalar at each path, -1 where there is none.
 
     Strings come without their quotation marks, with their escapes. Of several paths of a slot the one that comes first
-    in ``paths`` counts. A comma before or after the object, and the bracket of a list around all, do not matter.
+    in ``paths`` counts; those that have nothing, as servers write it ("" or "-"), only where all have. A comma before or after the object, and the bracket of a list around all, do not matter.
 
     Args:
         data: (bytes,) uint8.
@@ -118,7 +118,7 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
                     expects = 1
                 else:
                     escaped[line] |= (
-                        _record(current, begin, place, paths, slots, spans[line], rank) and escape
+                        _record(data, current, begin, place, paths, slots, spans[line], rank) and escape
                     )
                     expects = 2
                 place += 1
@@ -146,7 +146,7 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
                 if place == begin:
                     break
                 if data[begin] != 110:  # null
-                    _record(current, begin, place, paths, slots, spans[line], rank)
+                    _record(data, current, begin, place, paths, slots, spans[line], rank)
                 expects = 2
         if states[line] != FINE:
             continue
@@ -158,13 +158,15 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
 
 
 @njit()
-def _record(current, begin, end, paths, slots, spans, rank):
+def _record(data, current, begin, end, paths, slots, spans, rank):
     """Note a value if its path is one of those that are read; whether it is."""
     for path in range(paths.shape[0]):
         if paths[path] == current:
             slot = slots[path]
-            if path < rank[slot]:
-                rank[slot] = path
+            nothing = end == begin or (end == begin + 1 and data[begin] == _DASH)
+            if path < rank[slot] and not (nothing and spans[slot, 0] >= 0):
+                if not nothing:
+                    rank[slot] = path
                 spans[slot, 0], spans[slot, 1] = begin, end
             return True
     return False

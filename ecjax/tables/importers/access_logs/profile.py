@@ -177,6 +177,11 @@ class Profile:
         return NODE in self.roles or bool(self.node)
 
     @property
+    def requests(self) -> bool:
+        """Whether lines tell of which request they are, so that several are of one."""
+        return REQUEST_ID in self.roles or self.pause_ns is not None
+
+    @property
     def has_dashes(self) -> bool:
         """Whether "-" stands for no bytes, as servers write it; data sets have numbers."""
         return not self.source

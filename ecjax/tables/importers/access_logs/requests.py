@@ -10,11 +10,15 @@ from ecjax.tables.importers.access_logs.ordered import HELD, joined
 from ecjax.tables.importers.access_logs.profile import REQUEST_ID, WHOLE, Profile
 from ecjax.tables.importers.blocks import Accesses, block_schema, check_pieces, extent_batches
 from ecjax.tables.importers.checking import WORDS
-from ecjax.tables.importers.clock import common_step
+from ecjax.tables.importers.clock import LEAST_TIMES, common_step
 from ecjax.tables.importers.rejects import Tally
 from ecjax.tables.importers.trace import BATCH_ROWS, OBJECT_BYTES
 
 _PER_SECOND = 1e9
+_TICK_NS = 10**9  # of a coarse clock
+_JOINED = 0.95  # share of requests with a line of the whole, from which on its clock is that of arrivals
+# rows of one id come so soon after each other, unless a node was given up and another asked
+_TOGETHER_NS = 10**10
 
 
 class Emitter:
@@ -39,18 +43,22 @@ class Emitter:
             sample, _ = self._together(sample, Tally(1.0), ends=True)
         return self._batch(sample.slice(0, 1), 0, 0).schema
 
-    def resolution(self, sample: pa.RecordBatch) -> float:
-        """The step of the clock (s)."""
+    def resolution(self, samples: list[pa.RecordBatch]) -> float:
+        """The step of the clock (s) by the first accesses of the files of a log.
+
+        Where nearly all requests have a line of the whole, at which they arrive, it is the step of its times.
+        """
         if self._profile.clock.coarse:
-            return 1.0
-        ticks = sample["ticks"].to_numpy()
-        if self._profile.clock.at_end:
-            # durations are finer than a clock of whole seconds: what ticks is the end that was written
-            ticks = ticks + np.round(np.nan_to_num(sample["duration_s"].to_numpy()) * 1e9).astype(np.int64)
-        for digits in range(10):
-            if not np.any(ticks % 10 ** (9 - digits)):
-                return common_step(ticks // 10 ** (9 - digits)) * 10.0**-digits
-        return 0.0
+            whole = _of_whole_requests(samples) if self._profile.requests else None
+            return 1.0 if whole is None else _step(whole)
+        ends = []
+        for sample in samples:
+            ticks = sample["ticks"].to_numpy()
+            if self._profile.clock.at_end:
+                # durations are finer than a clock of whole seconds: what ticks is the end that was written
+                ticks = ticks + np.round(np.nan_to_num(sample["duration_s"].to_numpy()) * 1e9).astype(np.int64)
+            ends.append(ticks)
+        return _step(np.concatenate(ends))
 
     def requests(
         self, batches: Iterator[pa.RecordBatch], tally: Tally, source: str
@@ -129,9 +137,10 @@ class Emitter:
         whole = pc.equal(batch["node"], WHOLE).to_numpy(zero_copy_only=False)[order]
         arrival[group[whole]] = ticks[whole]
         later = np.zeros(len(arrival), bool)
-        if not ends and self._profile.pause_ns is not None:
+        if not ends:
             last = ticks[np.append(begins[1:], True)]
-            later = arrival >= arrival[last >= last.max() - self._profile.pause_ns].min()
+            reach = _TOGETHER_NS if self._profile.pause_ns is None else self._profile.pause_ns
+            later = arrival >= arrival[last >= last.max() - reach].min()
             if np.count_nonzero(later[group]) > HELD:
                 later[:] = False  # what goes on for so long is cut
         alone = np.bincount(group) == np.bincount(group[whole], minlength=len(arrival))
@@ -186,6 +195,50 @@ class Emitter:
         if self._sized:
             columns[OBJECT_BYTES] = batch["object_bytes"]
         return pa.record_batch(columns)
+
+
+def _step(ticks: np.ndarray) -> float:
+    """The step of a clock (s) by its times (ns), (n,), in any order; 0: it is as good as continuous."""
+    ticks = np.sort(ticks)
+    for digits in range(10):
+        if not np.any(ticks % 10 ** (9 - digits)):
+            return common_step(ticks // 10 ** (9 - digits)) * 10.0**-digits
+    return 0.0
+
+
+def _of_whole_requests(samples: list[pa.RecordBatch]) -> np.ndarray | None:
+    """Times (ns) of the lines of whole requests, where nearly all requests of nodes at their time have one.
+
+    Args:
+        samples: of the beginnings of files.
+
+    Returns:
+        None where that does not hold, or too few requests tell.
+    """
+    stretches = []
+    for sample in samples:
+        ticks = sample["ticks"].to_numpy()[pc.equal(sample["node"], WHOLE).to_numpy(zero_copy_only=False)]
+        if ticks.size:
+            stretches.append((int(ticks.min()), int(ticks.max())))
+    if not stretches:
+        return None
+    (begin, end), *others = sorted(stretches)
+    for first, last in others:
+        if first < end - 2 * _TICK_NS:  # another machine at the same time, rather than a later file
+            begin, end = max(begin, first), min(end, last)
+    rows = pa.Table.from_batches(samples)
+    rows = rows.append_column("whole", pc.equal(rows["node"], WHOLE))
+    requests = rows.group_by(["request", "name", "write"]).aggregate(
+        [("whole", "min"), ("whole", "max"), ("ticks", "min")]
+    )
+    # times of nodes are those of a tick, those of the whole are exact
+    ticks = requests["ticks_min"].to_numpy()
+    whole = requests["whole_max"].to_numpy()
+    inside = (ticks >= begin + _TICK_NS) & (ticks <= end - _TICK_NS) & ~requests["whole_min"].to_numpy()
+    if np.count_nonzero(inside) < LEAST_TIMES or np.mean(whole[inside]) < _JOINED:
+        return None
+    times: np.ndarray = rows.filter(rows["whole"])["ticks"].to_numpy()
+    return times
 
 
 def _volumes(batch: pa.RecordBatch) -> Accesses:
