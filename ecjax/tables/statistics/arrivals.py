@@ -2,7 +2,8 @@
 
 A clock that ticks coarser than the gaps makes ties, which no Poisson process has. Each arrival recorded at a tick is
 therefore spread uniformly over [tick, tick + resolution) before gaps are taken: under a Poisson process with a steady
-rate within the tick this is exactly the law of the arrivals given their number.
+rate within the tick this is exactly the law of the arrivals given their number. Arrivals that are told by an end on a
+coarse clock and a finer duration are put on the nearest tick before that: between ticks they only seem to be apart.
 """
 
 import math
@@ -14,6 +15,7 @@ from ecjax.tables.statistics.sections import Sections, borders
 
 TIME_BINS = 1024
 _FIRST_BIN_S = 2.0**-20
+_MOST_DIGITS = 9  # of a resolution
 
 
 @njit()
@@ -56,6 +58,15 @@ def _bin(times, writes, sizes, origin, width, bins):
     return width
 
 
+def _as_decimal(resolution_s: float) -> tuple[float, float]:
+    """A resolution as a whole number over a power of ten, so that ticks have the bits of times that were written."""
+    for digits in range(_MOST_DIGITS + 1):
+        steps = round(resolution_s * 10.0**digits)
+        if steps and math.isclose(steps, resolution_s * 10.0**digits, rel_tol=1e-9):
+            return float(steps), 10.0**digits
+    return resolution_s, 1.0
+
+
 class ArrivalProcess:
     """Gaps between requests, distances of the blocks for the Poisson test, and counts over time.
 
@@ -73,6 +84,7 @@ class ArrivalProcess:
         self, resolution_s: float, seed: int, first_s: float | None = None, continues: bool = False
     ) -> None:
         self._resolution, self._seed = float(resolution_s), np.uint64(seed)
+        self._steps, self._per_second = _as_decimal(self._resolution)
         self._sections = None if continues else Sections(self._resolution, self._seed)
         self._head: list[tuple[np.ndarray, np.ndarray]] = []  # ticks before the first border
         self._tick, self._tick_count = np.zeros(0), np.zeros(0, np.int64)  # the open one, if any
@@ -85,11 +97,11 @@ class ArrivalProcess:
         """Add requests in order of arrival: seconds, whether a write, bytes, each (n,)."""
         if times.shape[0] == 0:
             return
-        times = times + 0.0  # no negative zeros: ticks are told by their bits
         if np.isnan(self.first_s):
             self.first_s = float(times[0])
+        self.last_s = float(times[-1])
         ticks, counts = np.empty(times.shape[0]), np.empty(times.shape[0], np.int64)
-        ticked = _ticks(times, ticks, counts)
+        ticked = _ticks(self._on_ticks(times), ticks, counts)
         self.count += times.shape[0]
         self.ties += times.shape[0] - ticked
         self._add_ticks(ticks[:ticked], counts[:ticked])
@@ -124,6 +136,12 @@ class ArrivalProcess:
         self._close(self._tick, self._tick_count)
         self._tick, self._tick_count = self._tick[:0], self._tick_count[:0]
 
+    def _on_ticks(self, times: np.ndarray) -> np.ndarray:
+        """Times (s) as the clock ticks, (n,), without negative zeros, as ticks are told by their bits."""
+        if self._resolution > 0:
+            times = np.rint(times * self._per_second / self._steps) * self._steps / self._per_second
+        return times + 0.0
+
     def _add_ticks(self, ticks: np.ndarray, counts: np.ndarray) -> None:
         """Take ticks, the last of which may have further arrivals."""
         if self._tick.size and ticks[0] == self._tick[0]:
@@ -133,7 +151,6 @@ class ArrivalProcess:
             ticks = np.concatenate([self._tick, ticks])
             counts = np.concatenate([self._tick_count, counts])
         self._tick, self._tick_count = ticks[-1:].copy(), counts[-1:].copy()
-        self.last_s = float(ticks[-1])
         self._close(ticks[:-1], counts[:-1])
 
     def _close(self, ticks: np.ndarray, counts: np.ndarray) -> None:

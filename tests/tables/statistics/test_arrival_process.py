@@ -178,6 +178,34 @@ def test_sections_blocks_and_spreading_are_as_defined(resolution):
     assert found.interarrival_cv == pytest.approx(gaps.std(ddof=1) / gaps.mean(), rel=1e-12)
 
 
+def test_ends_on_a_coarse_clock_less_fine_durations_are_on_its_ticks():
+    """As nginx writes them: ten Poisson requests a second of 1 to 99 ms, each at the whole second of its end."""
+    random = np.random.default_rng(12)
+    duration = random.integers(1, 100, 20_000) / 1000
+    ends = np.floor(np.sort(random.uniform(0, 2000, 20_000)) + duration)
+    times = np.sort(ends - duration)
+    ticks = np.round(times) + 0.0
+    found = process(times, 1.0, seed=5, parts=7)
+    assert found.ties == np.count_nonzero(np.diff(ticks) == 0) > 17_000
+    gaps, distances, _ = plainly(ticks, 1.0, 5)
+    np.testing.assert_allclose(found.block_distances()[0], distances, rtol=1e-9)
+    assert found.interarrival_cv == pytest.approx(gaps.std(ddof=1) / gaps.mean(), rel=1e-12)
+    assert found.interarrival_cv == pytest.approx(1.0, abs=0.03)
+    # how long the log lasts is told as finely as its times are
+    assert (found.first_s, found.last_s) == (times[0], times[-1])
+
+
+@pytest.mark.parametrize("resolution", [0.001, 0.25, 0.06, 60.0])
+def test_times_on_ticks_are_spread_as_they_are_written(resolution):
+    places = np.sort(np.random.default_rng(13).integers(0, 3000, 1500))
+    times = np.array([float(f"{place * resolution:.3f}") for place in places])
+    gaps, distances, _ = plainly(times, resolution, 2)
+    found = process(times, resolution, seed=2, parts=4)
+    assert found.ties == np.count_nonzero(np.diff(places) == 0)
+    np.testing.assert_allclose(found.block_distances()[0], distances, rtol=1e-9)
+    assert found.interarrival_cv == pytest.approx(gaps.std(ddof=1) / gaps.mean(), rel=1e-12)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_parts_cut_anywhere_give_the_whole(data):
