@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ecjax.console import log
 from ecjax.drift import Log, Plan
 from ecjax.errors import UserError
 from ecjax.problem.arrays import files_arrays, nodes_arrays
@@ -14,7 +15,7 @@ from ecjax.studies.analyze.file_rates import counted
 from ecjax.studies.analyze.node_rows import node_table
 from ecjax.studies.analyze.rows import file_table
 from ecjax.studies.spine.log_options import LogOptions
-from ecjax.studies.spine.logs import open_log
+from ecjax.studies.spine.logs import background_behind, open_log
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.patterns import log_location
@@ -44,6 +45,8 @@ class Planned:
         parameters = json.loads(run.get("params") or "{}")
         model = nodes_arrays(nodes, parameters.get("size_scaling", "proportional"))
         self._service, work = np.asarray(model.service[0]), np.asarray(model.work[0])
+        # tables and folders that it was made of; nodes may be described rather than named
+        self.places = [place for place in parameters.get("inputs", {}).values() if isinstance(place, str)]
         self.nodes = pd.Index(_texts(nodes["node_id"]))
         arrays = files_arrays(files)
         ids = _texts(files["file_id"])
@@ -101,7 +104,7 @@ def log_of(path: str, form: str, planned: Planned) -> Log:
     Raises:
         UserError: the log cannot be read, tells no rates, or names no file of the plan.
     """
-    files, nodes, span_s = _analysed(path, form)
+    files, nodes, span_s = _analysed(path, form, planned.places)
     if span_s is None or not span_s > 0:
         raise UserError(f"compare: {path}: all requests arrive at one time; allowed: a log that tells rates")
     reads = pd.Series(files["reads"].to_numpy(), _texts(files["file_id"]))
@@ -115,8 +118,11 @@ def log_of(path: str, form: str, planned: Planned) -> Log:
     return Log(reads, span_s, _service(nodes, planned))
 
 
-def _analysed(path: str, form: str) -> tuple[pa.Table, pa.Table | None, float | None]:
-    """The files and nodes tables of a log, and its span (s)."""
+def _analysed(path: str, form: str, places: list[str]) -> tuple[pa.Table, pa.Table | None, float | None]:
+    """The files and nodes tables of a log, and its span (s).
+
+    The log of the analysis that the plan was made of (``places``) is read as it was there.
+    """
     place = log_location(path)
     if place.is_dir() and written_by(place) == "analyze":
         run_id = find_run(path, None, None, "analyze")["run_id"]
@@ -127,12 +133,25 @@ def _analysed(path: str, form: str) -> tuple[pa.Table, pa.Table | None, float | 
             nodes = None  # the log names none
         return tables[0], nodes, tables[1]["span_s"][0].as_py()
     # names of the plan are compared, and no others printed
-    trace = open_log(LogOptions(trace=path, format=form, keep_ids=True))
+    trace = open_log(LogOptions(trace=path, format=form, keep_ids=True), inputs=places)
+    background = background_behind(places)
+    if background and not trace.background:
+        log.warning(
+            "compare: %s: what the plan takes for background work (%s) counts as requests here; compare with the "
+            "folder of an analysis of this log with background=%s to leave it out",
+            path,
+            ", ".join(background),
+            ",".join(background),
+        )
     statistics = scan(trace)
     notices: list[str] = []  # those of an analysis
+    # services that follow from finishes alone need all that nodes did
+    timed = not trace.background or "start_s" in trace.schema.names
+    if not timed:
+        log.info("compare: %s: service times of nodes need start_s where background work is left out", path)
     return (
         file_table(statistics, trace, None, counted(statistics, trace, None, notices), notices),
-        node_table(statistics, None, notices),
+        node_table(statistics, None, notices) if timed else None,
         statistics.arrivals.span_s,
     )
 

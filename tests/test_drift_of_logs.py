@@ -1,5 +1,7 @@
 """From the access log of one day to a plan, and the log of another day held against it."""
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import sample_logs
@@ -47,3 +49,54 @@ def test_a_day_with_other_rates_is(capsys, planned, tmp_path):
     assert result["worth_replanning"] is True
     changed = [row for row in result["rows"] if row["changed"]]
     assert changed and any(row["low"] > row["planned"] for row in changed)
+
+
+def write_work(path, seed, starts):
+    """Reads of six files at two nodes, half of all accesses being repairs of the first file."""
+    random = np.random.default_rng(seed)
+    rows = 6000
+    arrival = np.cumsum(random.exponential(0.5, rows))
+    repair, node = np.arange(rows) % 2 == 1, random.integers(0, 2, rows)
+    service, start, free = random.exponential(0.02, rows), np.empty(rows), [0.0, 0.0]
+    for i in range(rows):
+        start[i] = max(arrival[i], free[node[i]])
+        free[node[i]] = start[i] + service[i]
+    frame = pd.DataFrame(
+        {
+            "request_id": np.arange(rows),
+            "arrival_s": arrival,
+            "file_id": np.where(repair, 0, np.arange(rows) // 2 % 6),
+            "op": "read",
+            "bytes": 1e6,
+            "node_id": node,
+            "service_class": np.where(repair, "repair", None),
+            **({"start_s": start} if starts else {}),
+            "finish_s": start + service,
+        }
+    )
+    frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_repairs_that_a_plan_leaves_out_are_no_requests(capsys, caplog, tmp_path, starts):
+    log = write_work(tmp_path / "day.parquet", 1, starts)
+    learned, plan = tmp_path / "learned", tmp_path / "plan"
+    options = {"background": ["repair"], "k": 1, "keep_ids": True, "figures": False}
+    ecjax.analyze(str(log), out=str(learned), **options)
+    given = {"method": "max_ec", "theta": 1, "estimate": False, "out": plan}
+    ecjax.optimize(f"{learned}/nodes", f"{learned}/files", **given)
+    result = answer(capsys, plan, log)
+    assert result["worth_replanning"] is False and not any(row["changed"] for row in result["rows"])
+    (total,) = (row for row in result["rows"] if row["quantity"] == "reads of all files (1/s)")
+    users = pd.read_parquet(log)[lambda frame: frame["service_class"].isna()]
+    assert total["log"] == pytest.approx(len(users) / np.ptp(users["arrival_s"]), rel=1e-9)
+    services = [row for row in result["rows"] if row["quantity"] == "mean service time (s)"]
+    assert len(services) == (2 if starts else 0)
+    # of another day it is said that repairs count, and what leaves them out
+    other = write_work(tmp_path / "next.parquet", 2, starts)
+    caplog.clear()
+    assert answer(capsys, plan, other)["worth_replanning"] is True
+    assert "analysis of this log with background=repair" in caplog.text
+    ecjax.analyze(str(other), out=str(tmp_path / "next"), **options)
+    assert answer(capsys, plan, tmp_path / "next")["worth_replanning"] is False

@@ -77,7 +77,8 @@ def log_reading(
         whole: read that work, too.
 
     Raises:
-        UserError: the path holds results of another job, or the analysis of no or several logs.
+        UserError: the path holds results of another job, or the analysis of no or several logs; or an input comes from
+            analyses that differ in the background work of this log.
     """
     name = str(options.trace if path is None else path)
     place = log_location(name)
@@ -100,6 +101,11 @@ def log_reading(
         )
     for other in filter(None, inputs):
         readings = [each for each in _readings_behind(other, whole) if each.path == public(place)]
+        if len(readings) > 1 and any(BACKGROUND in each.options for each in readings):
+            raise UserError(
+                f"{other}: found analyses of {name} that differ in background= or in how it was read; allowed: tables "
+                "of one of them, or its folder as the log"
+            )
         if len(readings) > 1:
             log.info("trace=%s: was read in several ways for %s; none of them is taken over", name, other)
         if len(readings) == 1:
@@ -129,6 +135,12 @@ def open_reading(reading: Reading) -> Trace:
             f"{reading.path}: has changed since its analysis; allowed: trace={reading.path}, or a new ecjax analyze"
         )
     return without_background(trace, frozenset(values.get(BACKGROUND, ())))
+
+
+def background_behind(inputs: Iterable[str]) -> list[str]:
+    """What analyses that inputs come from took for background work of nodes: classes, and ``writes``, sorted."""
+    readings = (each for place in inputs for each in _readings_behind(place, whole=False))
+    return sorted({name for each in readings for name in each.options.get(BACKGROUND, ())})
 
 
 def _names() -> list[str]:
@@ -216,8 +228,14 @@ def _background(params: str) -> str:
 
 
 def _words(options: dict[str, Any]) -> list[str]:
-    """Options as they would be set."""
-    values = {name: value for name, value in options.items() if value not in (None, False, "auto")}
-    return [f"{name}={json.dumps(value).replace(chr(34), '')}" for name, value in values.items()] or [
-        "as it is"
-    ]
+    """Options as they would be set, and what is left out, for which there is none."""
+    background = options.get(BACKGROUND)
+    values = {
+        name: value
+        for name, value in options.items()
+        if value not in (None, False, "auto") and name != BACKGROUND
+    }
+    words = [f"{name}={json.dumps(value).replace(chr(34), '')}" for name, value in values.items()]
+    if background:
+        words.append(f"without {' and '.join(background)}")
+    return words or ["as it is"]

@@ -198,3 +198,26 @@ def test_analyses_with_other_background_do_not_say_what_to_leave_out(tmp_path):
     ):
         open_log(LogOptions(trace=str(out)))
     assert log_reading(LogOptions(trace=str(out)), whole=True).path == str(path)
+    # nor does the log itself beside a table of either
+    with pytest.raises(
+        UserError, match="found analyses of .* that differ in background= .*allowed: tables of one"
+    ):
+        open_log(LogOptions(trace=str(path)), inputs=[f"{out}/files"])
+    runs = read_results(out, "runs")
+    kept = {}
+    for batch, params in zip(runs["batch_id"], runs["params"], strict=True):
+        trace = open_log(LogOptions(trace=str(path)), inputs=[f"{out}/files/{batch}.parquet"])
+        kept["repair" in params] = requests(trace).count
+    assert kept == {True: 200 - 29, False: 200}  # every seventh from the fourth on is a repair
+
+
+def test_words_of_a_log_read_without_repairs(tmp_path, caplog):
+    """Jobs that have no option of that name do not print one."""
+    path, out = tmp_path / "log.parquet", tmp_path / "out"
+    log(path, rows=200)
+    analysed(path, out, background=["repair"])
+    for trace, inputs in ((out, []), (path, [f"{out}/files"])):
+        caplog.clear()
+        with caplog.at_level("INFO", "ecjax"):
+            open_log(LogOptions(trace=str(trace)), inputs=inputs)
+        assert caplog.text.rstrip().endswith("without repair") and "background" not in caplog.text
