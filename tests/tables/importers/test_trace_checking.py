@@ -156,7 +156,13 @@ def test_the_clock_is_told_by_more_than_a_short_first_batch(tmp_path, ends, digi
     arrival = np.append(0.0, np.sort(np.random.default_rng(4).uniform(0, 100, 400)))
     arrival = arrival if digits is None else np.round(arrival, digits)
     columns = {"request_id": np.arange(401), "arrival_s": arrival, "file_id": np.arange(401) % 9}
-    columns |= {"op": ["read"] * 401, "bytes": [5.0] * 401, "node_id": None, "start_s": None, "finish_s": None}
+    columns |= {
+        "op": ["read"] * 401,
+        "bytes": [5.0] * 401,
+        "node_id": None,
+        "start_s": None,
+        "finish_s": None,
+    }
     trace = of_files(tmp_path, columns, ends)
     assert trace.clock_resolution_s == resolution
     assert {piece.clock_resolution_s for piece in trace.pieces(3)} == {resolution}

@@ -40,7 +40,8 @@ def json_fields(data, begins, ends, paths, slots, spans, states, escaped):
     """Fill ``spans`` (lines, slots, 2), begin and end of the scalar at each path, -1 where there is none.
 
     Strings come without their quotation marks, with their escapes. Of several paths of a slot the one that comes first
-    in ``paths`` counts; those that have nothing, as servers write it ("" or "-"), only where all have. A comma before or after the object, and the bracket of a list around all, do not matter.
+    in ``paths`` counts; those that have nothing, as servers write it ("" or "-"), only where all have. A comma before
+    or after the object, and the bracket of a list around all, do not matter.
 
     Args:
         data: (bytes,) uint8.

@@ -56,7 +56,9 @@ class Emitter:
             ticks = sample["ticks"].to_numpy()
             if self._profile.clock.at_end:
                 # durations are finer than a clock of whole seconds: what ticks is the end that was written
-                ticks = ticks + np.round(np.nan_to_num(sample["duration_s"].to_numpy()) * 1e9).astype(np.int64)
+                ticks = ticks + np.round(np.nan_to_num(sample["duration_s"].to_numpy()) * 1e9).astype(
+                    np.int64
+                )
             ends.append(ticks)
         return _step(np.concatenate(ends))
 
