@@ -166,7 +166,7 @@ def _clock(checker: Checker, batches: Iterator[pa.RecordBatch]) -> tuple[float, 
     with suppress(UserError):  # a mistake is told where it is read
         for batch in batches:
             arrivals = np.sort(np.append(arrivals, checker.arrivals(batch)))
-            different = 1 + np.count_nonzero(np.diff(arrivals))
+            different = 1 + int(np.count_nonzero(np.diff(arrivals)))
             if different >= LEAST_TIMES or len(arrivals) >= _CLOCK_ROWS:
                 break
     resolution = clock_resolution(arrivals)

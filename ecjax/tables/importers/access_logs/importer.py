@@ -241,7 +241,8 @@ class AccessLogImporter:
 
         Of logs that are joined they are of the beginning of each file.
         """
-        tally, samples = Tally(1.0), []
+        tally = Tally(1.0)
+        samples: list[pa.RecordBatch] = []
         times: set[int] = set()
 
         def enough() -> bool:
