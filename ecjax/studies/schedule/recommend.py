@@ -6,7 +6,7 @@ import pandas as pd
 
 from ecjax.intervals import half_width
 from ecjax.studies.schedule.summary import over_seeds
-from ecjax.studies.schedule.words import BASELINE, POINT
+from ecjax.studies.schedule.words import BASELINE, POINT, same_transfers
 from ecjax.studies.spine.sentences import with_interval
 from ecjax.studies.spine.winners import (
     Winner,
@@ -54,7 +54,7 @@ def recommend(runs: pd.DataFrame) -> Recommendation | None:
     sentence = (
         f"Recommended: {way}{at_most(most, where)}: {speed}; {words}. It moves no more bytes than they do."
     )
-    by = "Over these seeds" if best["seeds"] > 1 else "In these transfers"
+    by = "In these transfers" if best["seeds"] == 1 or same_transfers(best) else "Over these seeds"
     return Recommendation(sentence + alike(winner, by), run, "the least mean completion time")
 
 

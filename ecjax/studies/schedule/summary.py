@@ -3,14 +3,15 @@
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 
 from ecjax.console import say
-from ecjax.intervals import half_width, half_width_of
+from ecjax.intervals import half_width, half_width_of, half_width_over_seeds
 from ecjax.status import Status
 from ecjax.studies.schedule.rows import slowdown_of
-from ecjax.studies.schedule.words import POINT, by_setting
+from ecjax.studies.schedule.words import POINT, by_setting, same_transfers
 from ecjax.studies.spine.printed import number, print_errors, print_table
 from ecjax.units import Unit, count_text, fitting_unit, plain
 
@@ -31,8 +32,9 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         The columns of a point, ``setting`` (of runs in one folder that differ in what has no column: capacities of
         ports, inputs), ``sources``, ``scheduler``, ``group`` (number of point, setting, source rule), ``seeds`` (that
         did not fail), the means of the numbers, half widths of the 95 % intervals of times and slowdowns (over seeds,
-        by Student's t; of one seed that of its replay, nan where it has none), ``improvement_least`` and
-        ``improvement_most``; points and source rules in their order, schedulers by ``mean_s``.
+        by Student's t; of one seed, and of the reads of a log, which every seed has alike, no less than that of a
+        single replay, nan where it has none), ``improvement_least`` and ``improvement_most``; points and source rules
+        in their order, schedulers by ``mean_s``.
     """
     runs = by_setting(runs)
     keys = [*POINT, "setting", "sources", "scheduler"]
@@ -42,7 +44,8 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
         finished = replays[replays["status"] == str(Status.OK)]
         row |= {name: finished[name].astype(float).mean() for name in _NUMBERS}
         row |= {"seeds": len(finished)}
-        row |= {half: _interval(finished, name, half) for name, half in _INTERVALS.items()}
+        same = same_transfers(replays.iloc[0])
+        row |= {half: _interval(finished, name, half, same) for name, half in _INTERVALS.items()}
         row |= {
             "improvement_least": finished["improvement"].astype(float).min(),
             "improvement_most": finished["improvement"].astype(float).max(),
@@ -53,11 +56,24 @@ def over_seeds(runs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(group=group).sort_values(["group", "mean_s"], kind="stable", ignore_index=True)
 
 
-def _interval(replays: pd.DataFrame, name: str, half: str) -> float:
-    """Half width of the interval of a number of the replays of several seeds, or of one."""
-    if len(replays) == 1 and half in replays:
-        return float(replays[half].astype(float).iloc[0])
-    return half_width(replays[name].to_numpy(float))
+def _interval(replays: pd.DataFrame, name: str, half: str, same: bool) -> float:
+    """Half width of the 95 % interval of a mean over seeds; nan where it is not known.
+
+    Seeds that all replay the reads of a log differ by random choices only: what the reads would shift the mean by, a
+    single replay tells.
+
+    Args:
+        replays: of one point, source rule and scheduler.
+        name: column of the value.
+        half: column of its half width.
+        same: whether all seeds have the same transfers.
+    """
+    of_seeds = half_width(replays[name].to_numpy(float))
+    if len(replays) > 1 and not same:
+        return of_seeds
+    told = half in replays and len(replays) > 0
+    of_reads = half_width_over_seeds(replays[half].to_numpy(float), True) if told else math.nan
+    return math.nan if math.isnan(of_reads) else float(np.fmax(of_reads, of_seeds))
 
 
 def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
@@ -68,8 +84,9 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The columns of a point, ``setting``, ``sources``, ``scheduler``, ``change`` (mean over seeds of mean_s / that
-        of D-Target - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed), least ``change``
-        first; given sources are compared with D-Target's replay of the same.
+        of D-Target - 1) and ``ci`` (half width of its 95 % interval, paired by seed; nan of one seed, and of a log,
+        whose reads every seed has alike), least ``change`` first; given sources are compared with D-Target's replay of
+        the same.
     """
     runs = by_setting(runs)
     finished = runs[runs["status"] == str(Status.OK)]
@@ -79,11 +96,11 @@ def against_dtarget(runs: pd.DataFrame) -> pd.DataFrame:
     both = finished.merge(peer[[*keys, "mean_s"]], on=keys, suffixes=("", "_peer"))
     both["change"] = both["mean_s"] / both["mean_s_peer"] - 1
     names = [*POINT, "setting", "sources", "scheduler"]
-    rows = [
-        dict(zip(names, values, strict=True))
-        | {"change": pairs["change"].mean(), "ci": half_width(pairs["change"].to_numpy(float))}
-        for values, pairs in both.groupby(names, sort=False, dropna=False)
-    ]
+    rows = []
+    for values, pairs in both.groupby(names, sort=False, dropna=False):
+        reach = half_width(pairs["change"].to_numpy(float))
+        row = dict(zip(names, values, strict=True)) | {"change": pairs["change"].mean()}
+        rows.append(row | {"ci": math.nan if same_transfers(pairs.iloc[0]) else reach})
     return pd.DataFrame(rows).sort_values("change", kind="stable") if rows else pd.DataFrame()
 
 

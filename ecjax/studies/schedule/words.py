@@ -66,6 +66,11 @@ def by_setting(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(setting=differing_settings(runs, [*POINT, "sources", "scheduler"], _NO_SETTINGS))
 
 
+def same_transfers(run: pd.Series) -> bool:
+    """Whether runs like this one have the same transfers with every seed, those of a log or trace."""
+    return bool(pd.isna(run["share_at_zero"]))
+
+
 def rows(out: Path, dataset: str, runs: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Rows of a dataset of these runs, with the columns of ``runs`` that tell points and seeds apart."""
     points = runs[["run_id", "scheduler", "sources", "seed", *POINT]]

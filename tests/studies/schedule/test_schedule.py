@@ -25,6 +25,7 @@ from ecjax.studies.schedule import options as words
 from ecjax.studies.schedule import run as schedule_run
 from ecjax.studies.schedule.figures.kinds import KINDS
 from ecjax.studies.schedule.options import GenerateOptions, ScheduleOptions
+from ecjax.studies.schedule.recommend import recommend
 from ecjax.studies.schedule.rows import coflow_widths, statistics, width_classes
 from ecjax.studies.schedule.study import schedule_study
 from ecjax.studies.schedule.summary import against_dtarget, over_seeds, show
@@ -318,7 +319,7 @@ def test_intervals_over_seeds():
     rows = [
         {"scheduler": method, "sources": "random", "seed": seed, "status": "ok", "mean_s": mean * value}
         | dict.fromkeys(POINTS)
-        | {"params": "{}", "input_id": "i"}
+        | {"params": "{}", "input_id": "i", "share_at_zero": 0.0}
         | {"improvement": value, "gap": None, **dict.fromkeys(numbers, 1.0), "p99_s": 3 * value}
         for method, mean in (("slow", 2.0), ("fast", 1.0))
         for seed, value in enumerate((1.0, 2.0, 3.0))
@@ -333,6 +334,38 @@ def test_intervals_over_seeds():
     assert_allclose(told["mean_s"], [2.0, 4.0])
     assert_allclose(told["improvement_most"], 3.0)
     assert list(told["seeds"]) == [3, 3]
+
+
+def test_seeds_of_a_log_have_the_same_reads():
+    """They tell how random choices shift a mean, and not how other reads would."""
+    row = dict.fromkeys(POINTS) | {"params": "{}", "input_id": "i", "status": "ok", "gap": None}
+    row |= {"improvement": 1.0} | dict.fromkeys(("p50_s", "p95_s", "p99_s"), 1.0)
+    row |= {"p50_ci_s": 0.1, "p95_ci_s": None, "p99_ci_s": None}
+    row |= {name: 1.0 for name in ("slowdown", "slowdown_p50", "slowdown_p95", "slowdown_p99")}
+    ways = {
+        # t of 95 % with two degrees of freedom: 4.30265; the standard error of 1, 2, 3 is 1 / sqrt(3)
+        ("dtarget", "random"): ((1.0, 2.0, 3.0), (0.2, 0.4, 0.6), 4.302652729911275 / np.sqrt(3)),
+        ("dtarget", "smallest_load"): ((2.5, 2.5, 2.5), (0.2, 0.2, 0.2), 0.2),
+        ("fair", "smallest_load"): ((9.0, 9.0, 9.0), (None, None, None), np.nan),
+    }
+    rows = [
+        row
+        | {"scheduler": scheduler, "sources": sources, "seed": seed, "mean_s": mean, "ci_s": half}
+        | {"run_id": f"{scheduler} {sources} {seed}"}
+        for (scheduler, sources), (means, halves, _) in ways.items()
+        for seed, (mean, half) in enumerate(zip(means, halves, strict=True))
+    ]
+    runs = pd.DataFrame(rows)
+    told = over_seeds(runs).set_index(["scheduler", "sources"])
+    for way, (_, _, expected) in ways.items():
+        assert_allclose(told.loc[way, "ci_s"], expected)
+    assert_allclose(told["p50_ci_s"], 0.1)
+    assert told["p99_ci_s"].isna().all()
+    assert against_dtarget(runs)["ci"].isna().all()
+    sentence = recommend(runs).sentence
+    assert "In these transfers dtarget with smallest_load cannot be told from it" in sentence
+    # nothing ended, and nothing is known
+    assert over_seeds(runs.assign(status="failed"))["ci_s"].isna().all()
 
 
 def test_the_printed_table(study):
