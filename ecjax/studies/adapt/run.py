@@ -31,6 +31,7 @@ from ecjax.studies.spine.run import Run
 WARM_UP = 0.05  # share of the requests: the proxy starts empty
 _SHORT = 10  # codes of several classes are searched on so many times fewer requests
 _LEAST = 5000  # requests, but no fewer than this
+_WINDOWS = 10  # over the whole time, where rates vary; each no shorter than _LEAST
 _LEAST_EMPTY = 1e-6  # of 1 - sqrt(load): relaxation times are finite
 _GROWING = 5.0  # sqrt(N) requests still waiting at the last of N arrivals: more are no chance
 
@@ -154,16 +155,38 @@ def _parts(item: Item, case: Case) -> dict[Choice, Strategy | None]:
 def _best(workload: Workload) -> Replayed:
     """``best_static`` of several classes: searched on part of the requests, replayed on all."""
     proxy, (arrival, class_of) = workload.case.proxy, workload.requests
-    count = min(max(_LEAST, len(arrival) // _SHORT), len(arrival))
+    windows = searched_windows(len(arrival), workload.case.point.constant)
 
     def mean(codes: tuple[Code, ...]) -> float:
         table = static(Choice(STATIC, codes))
-        outcome = replay(arrival[:count], class_of[:count], proxy.tasks, table, proxy.threads, workload.seed)
-        return float(outcome.latency_s[workload.first(count) :].mean())
+        latencies: list[np.ndarray] = []
+        for place, window in enumerate(windows):
+            # each window has delays of its own
+            seed = workload.seed + place
+            outcome = replay(arrival[window], class_of[window], proxy.tasks, table, proxy.threads, seed)
+            latencies.append(outcome.latency_s[workload.first(len(outcome.latency_s)) :])
+        return float(np.concatenate(latencies).mean())
 
     few = searched(proxy, workload.case.point.rate_per_s, mean)
     replays = (_replayed(workload, static(Choice(STATIC, codes))) for codes in few)
     return min(replays, key=lambda each: each.row["mean_s"])
+
+
+def searched_windows(count: int, constant: bool) -> list[slice]:
+    """Requests that codes of several classes are searched on: about a tenth of them, at least 5000.
+
+    Args:
+        count: of all requests.
+        constant: whether their rate is; then the first ones. Else windows over the whole time, as the best codes of one
+            load are not those of another: ten, each of 5000 requests or more, or all where they are no more than that.
+    """
+    if constant:
+        return [slice(0, min(max(_LEAST, count // _SHORT), count))]
+    length = max(_LEAST, count // (_SHORT * _WINDOWS))
+    if count <= length * _WINDOWS:
+        return [slice(0, count)]
+    starts = [place * (count - length) // (_WINDOWS - 1) for place in range(_WINDOWS)]
+    return [slice(start, start + length) for start in starts]
 
 
 def _replayed(workload: Workload, table: Strategy) -> Replayed:

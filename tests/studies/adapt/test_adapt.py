@@ -1,5 +1,6 @@
 """``ecjax adapt`` from options to tables: what it writes, against replays by hand, sums and closed forms."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -30,6 +31,7 @@ from ecjax.options import checked
 from ecjax.studies.adapt import run as adapt_run
 from ecjax.studies.adapt import strategies as adapt_strategies
 from ecjax.studies.adapt.best_static import searched
+from ecjax.studies.adapt.inputs import read_cases
 from ecjax.studies.adapt.options import STRATEGIES, AdaptOptions
 from ecjax.studies.adapt.recommend import recommend
 from ecjax.studies.adapt.rows import delays, timeline
@@ -254,6 +256,39 @@ def test_a_search_over_codes_finds_the_least():
 
     found = searched(Proxy, 10.0, mean)
     assert found[0] == target and ((1, 1), (1, 1)) in found and len(found) <= 9
+
+
+def test_codes_of_classes_are_searched_over_the_whole_time(monkeypatch):
+    """The first tenth of these requests comes at a load of 0.1."""
+    classes = [{"bytes": 3e6, "name": "large"}, {"bytes": 1e6, "name": "small"}]
+    given = {"steps": [[0, 10], [700, 60], [760, 0]], "classes": classes, "strategy": ["best_static"]}
+    (case,) = read_cases(checked(AdaptOptions(**given)))
+    arrival, class_of = requests = case.point.requests(3)
+    means = {}
+
+    def search(proxy, rate, mean):
+        means.update({codes: mean(codes) for codes in (((1, 1), (1, 1)), ((6, 3), (4, 2)))})
+        return list(means)
+
+    monkeypatch.setattr(adapt_run, "searched", search)
+    adapt_run._best(adapt_run.Workload(case, requests, 3))
+    laws = tasks_of(case.proxy.classes, [BUILT_IN["shifted_exp"]] * 2)
+    for codes, mean in means.items():
+        outcome = replay(arrival, class_of, laws, strategies.static(list(codes)), 16, 3)
+        assert_allclose(mean, outcome.latency_s.mean())
+
+
+@pytest.mark.parametrize("count", [1, 50_000, 50_009, 99_999, 2_000_017])
+def test_windows_of_a_search(count):
+    windows = adapt_run.searched_windows(count, constant=False)
+    sizes = [window.stop - window.start for window in windows]
+    assert windows[0].start == 0 and windows[-1].stop == count
+    assert all(before.stop <= after.start for before, after in itertools.pairwise(windows))
+    if count <= 50_000:
+        assert sizes == [count]
+    else:
+        assert sizes == [max(5000, count // 100)] * 10
+    assert adapt_run.searched_windows(count, constant=True) == [slice(0, min(max(5000, count // 10), count))]
 
 
 def test_steps_have_a_timeline(tmp_path):
