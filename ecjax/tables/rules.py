@@ -19,6 +19,7 @@ BACKGROUND_COLUMNS = ("background_load", "background_second", "background_third"
 
 EXPONENTIAL, LOGNORMAL = LAWS = ("shifted_exponential", "shifted_lognormal")  # of a delays table
 _MOST_SIGMA = 10.0  # of a delays table: beyond, means are of no use
+_MOST_OF_CODES = 100  # k_max and r_max of a classes table: all codes that they allow are tried
 
 # Moments that were computed from data or rounded for print may miss the inequalities by this much.
 _TOLERANCE = 1e-9
@@ -346,8 +347,13 @@ def check_delays(table: pa.Table, place: Place, sort: bool) -> pa.Table:
 
 
 def check_classes(table: pa.Table, place: Place, sort: bool) -> pa.Table:
-    """Classes: read or write, every name once."""
+    """Classes: read or write, every name once, k_max and r_max up to 100."""
     table = _with_operations(table, place)
+    for column in ("k_max", "r_max"):
+        for row, value in enumerate(table[column].to_pylist() if column in table.column_names else ()):
+            if value is not None and value > _MOST_OF_CODES:
+                message = f"found {value}; allowed: numbers up to {_MOST_OF_CODES}"
+                raise place.error(message, column=column, row=row)
     first_row: dict[str, int] = {}
     for row, name in enumerate(table["name"].to_pylist() if "name" in table.column_names else ()):
         if name in first_row:

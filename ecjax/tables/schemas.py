@@ -276,8 +276,12 @@ CLASSES = (
         least=0,
         above=True,
     ),
-    Column("k_max", INTEGER, "", "largest code dimension (default: option k_max)", nullable=True, least=1),
-    Column("r_max", FLOAT, "", "largest redundancy n / k (default: option r_max)", nullable=True, least=1),
+    Column(
+        "k_max", INTEGER, "", "largest code dimension, <= 100 (default: option k_max)", nullable=True, least=1
+    ),
+    Column(
+        "r_max", FLOAT, "", "largest redundancy n / k, <= 100 (default: option r_max)", nullable=True, least=1
+    ),
 )
 
 EDGES = (

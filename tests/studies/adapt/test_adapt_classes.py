@@ -80,6 +80,12 @@ def test_classes_are_given_as_a_table():
         ([{"bytes": 1e6, "k_max": 0}], "column k_max, row 0: found 0; allowed: integers >= 1"),
         ([{"bytes": 1e6, "k_max": 2.5}], "column k_max, row 0: found 2.5; allowed: integers >= 1"),
         ([{"bytes": 1e6, "r_max": 0.5}], "column r_max, row 0: found 0.5; allowed: finite numbers >= 1"),
+        ([{"bytes": 1e6, "k_max": 101}], "column k_max, row 0: found 101; allowed: numbers up to 100"),
+        (
+            [{"bytes": 1e6}, {"bytes": 2e6, "k_max": 100_000}],
+            "column k_max, row 1: found 100000; allowed: numbers",
+        ),
+        ([{"bytes": 1e6, "r_max": 1e30}], "column r_max, row 0: found 1e+30; allowed: numbers up to 100"),
         ([{"bytes": 1e6, "op": "remove"}], "column op, row 0: found 'remove'; allowed: read or write"),
         ([{"bytes": 1, "name": "a"}, {"bytes": 2, "name": "a"}], "column name, row 1: found 'a' again"),
         ([{"bytes": 1e6}, {"bytes": 1e6}], "classes: rows 0 and 1: found the name 'read_1MB' twice"),
