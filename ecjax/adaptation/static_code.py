@@ -4,7 +4,8 @@ Of a request of J bytes served with an (n, k) code, chunks of B = J / k bytes, D
 
 - service delay Ds = Delta(B) + Psi(B) (1/(n-k+1) + ... + 1/n), or for large n about Delta(B) + Psi(B) ln(r / (r - 1)),
   r = n / k;
-- usage U = n Delta(B) + k Psi(B), thread-seconds.
+- usage U = n Delta(B) + k Psi(B), thread-seconds; where what is not needed for the answer is finished in the
+  background, not cancelled, U = n (Delta(B) + Psi(B)).
 
 The queue of requests is taken for an M/M/1 with rate L / U: with x = lambda U / L its delay is
 Dq = lambda U^2 / (L (L - lambda U)), its length Q = lambda Dq = x^2 / (1 - x). The codes that minimise
@@ -13,6 +14,11 @@ d_0 + d_1 = Delta(J) and p_0 + p_1 = Psi(J) split into what is constant and what
 
     Eq. 6: k (p_0 k + p_1) / (d_0 k + d_1) = r (r - 1) (d_1 + p_1 ln(r / (r - 1))) / (d_0 r + p_0)
     Eq. 7: (2x - x^2) / (L (1 - x)^2) = (p_0 k + p_1) / (k r (r - 1) (d_0 k + d_1)).
+
+The paper cancels tasks. With U of the background they are
+
+    Eq. 6: k (p_0 k + p_1) / ((d_0 + p_0) k + d_1 + p_1) = (r - 1) (d_1 + p_1 ln(r / (r - 1))) / (d_0 + p_0)
+    Eq. 7: (2x - x^2) / (L (1 - x)^2) = (p_0 k + p_1) / (k r (r - 1) ((d_0 + p_0) k + d_1 + p_1)).
 
 Both sides of Eq. 7 are the price of thread time: the delay that one more thread-second per request adds in the queue,
 dDq / dU, and what it takes off the service. The price is one for all classes and tells every class its code, longer
@@ -86,11 +92,21 @@ def service_delay(
     return delta + psi * (special.digamma(n + 1) - special.digamma(n - k + 1))
 
 
-def usage(delays: LinearDelays, size: float, n: np.ndarray | float, k: np.ndarray | float) -> np.ndarray:
-    """Mean thread time of a request whose tasks start together, thread-seconds: n Delta(B) + k Psi(B)."""
+def usage(
+    delays: LinearDelays,
+    size: float,
+    n: np.ndarray | float,
+    k: np.ndarray | float,
+    background: bool = False,
+) -> np.ndarray:
+    """Mean thread time of a request whose tasks start together, thread-seconds.
+
+    n Delta(B) + k Psi(B) where tasks are cancelled at the k-th completion, n (Delta(B) + Psi(B)) where all are
+    finished, in the background.
+    """
     n, k = np.asarray(n, float), np.asarray(k, float)
     delta, psi = _parts(delays, size / k)
-    return n * delta + k * psi
+    return n * delta + (n if background else k) * psi
 
 
 def queueing_delay(rate: float, mean_usage: np.ndarray | float, threads: int) -> np.ndarray:
@@ -117,39 +133,52 @@ def backlog_of(price: np.ndarray | float, threads: int) -> np.ndarray:
     return np.expm1(-0.5 * np.log1p(load)) ** 2 * np.sqrt(1 + load)
 
 
-def dimension(delays: LinearDelays, size: float, log_extra: np.ndarray) -> np.ndarray:
+def dimension(
+    delays: LinearDelays, size: float, log_extra: np.ndarray, background: bool = False
+) -> np.ndarray:
     """Dimension of the best codes with redundancy ratio r = 1 + exp(log_extra): the positive root of Eq. 6, rising.
 
-    p_0 k^2 + (p_1 - R d_0) k - R d_1 = 0 with R the right side of Eq. 6.
+    p_0 k^2 + (p_1 - R u_0) k - R u_1 = 0 with R the right side of Eq. 6, and u_0 and u_1 what each of the n tasks adds
+    to the usage: the d, and in the ``background`` the p, too.
     """
-    d0, d1, p0, p1 = _split(delays, size)
+    _, d1, p0, p1 = _split(delays, size)
+    u0, u1 = _of_every_task(delays, size, background)
     extra = np.exp(log_extra)
-    right = (1 + extra) * extra * (d1 + p1 * np.log1p(1 / extra)) / (d0 * (1 + extra) + p0)
-    middle = p1 - right * d0
-    root = np.sqrt(middle**2 + 4 * p0 * d1 * right)
+    of_k = 0.0 if background else p0
+    right = (1 + extra) * extra * (d1 + p1 * np.log1p(1 / extra)) / (u0 * (1 + extra) + of_k)
+    middle = p1 - right * u0
+    root = np.sqrt(middle**2 + 4 * p0 * u1 * right)
     # the form of the root that does not cancel
-    return np.where(middle > 0, 2 * d1 * right / (np.abs(middle) + root), (root - middle) / (2 * p0))
+    return np.where(middle > 0, 2 * u1 * right / (np.abs(middle) + root), (root - middle) / (2 * p0))
 
 
-def price_of_code(delays: LinearDelays, size: float, log_extra: np.ndarray, k: np.ndarray) -> np.ndarray:
+def price_of_code(
+    delays: LinearDelays, size: float, log_extra: np.ndarray, k: np.ndarray, background: bool = False
+) -> np.ndarray:
     """Price of thread time at which a code with r = 1 + exp(log_extra) is best: the right side of Eq. 7."""
-    d0, d1, p0, p1 = _split(delays, size)
+    _, _, p0, p1 = _split(delays, size)
+    u0, u1 = _of_every_task(delays, size, background)
     extra = np.exp(log_extra)
-    return (p0 * k + p1) / (k * (1 + extra) * extra * (d0 * k + d1))
+    return (p0 * k + p1) / (k * (1 + extra) * extra * (u0 * k + u1))
 
 
-def price_of_length(delays: LinearDelays, size: float, n: np.ndarray) -> np.ndarray:
+def price_of_length(delays: LinearDelays, size: float, n: np.ndarray, background: bool = False) -> np.ndarray:
     """Price of thread time at which the best code has length n; n falls as it rises."""
     log = np.log(np.asarray(n, float))
-    ratio = _solve(lambda t: -np.log(dimension(delays, size, t)) - np.log1p(np.exp(t)), -log)
-    return price_of_code(delays, size, ratio, np.exp(log) / (1 + np.exp(ratio)))
+    ratio = _solve(
+        lambda t: -np.log(dimension(delays, size, t, background)) - np.log1p(np.exp(t)),
+        -log,
+    )
+    return price_of_code(delays, size, ratio, np.exp(log) / (1 + np.exp(ratio)), background)
 
 
-def price_of_dimension(delays: LinearDelays, size: float, k: np.ndarray) -> np.ndarray:
+def price_of_dimension(
+    delays: LinearDelays, size: float, k: np.ndarray, background: bool = False
+) -> np.ndarray:
     """Price of thread time at which the best code has dimension k; k falls as it rises."""
     k = np.asarray(k, float)
-    ratio = _solve(lambda t: -np.log(dimension(delays, size, t)), -np.log(k))
-    return price_of_code(delays, size, ratio, k)
+    ratio = _solve(lambda t: -np.log(dimension(delays, size, t, background)), -np.log(k))
+    return price_of_code(delays, size, ratio, k, background)
 
 
 def best_codes(
@@ -161,19 +190,17 @@ def best_codes(
     one class after the other until no change of one helps. At a rate that none of these serve: the least usage.
 
     Args:
-        classes: (C,) with their shares, k_max and r_max.
+        classes: (C,) with their shares, k_max and r_max, and whether they end in the background.
         delays: (C,) models of their delays.
         threads: L.
         rate: lambda, requests/s.
     """
     codes = [all_codes(c.k_max, c.r_max) for c in classes]
-    parts = [
-        (
-            c.share * service_delay(d, c.bytes, *np.array(options, float).T),
-            c.share * usage(d, c.bytes, *np.array(options, float).T),
-        )
-        for c, d, options in zip(classes, delays, codes, strict=True)
-    ]
+    parts = []
+    for each, d, allowed in zip(classes, delays, codes, strict=True):
+        n, k = np.array(allowed, float).T
+        service, used = service_delay(d, each.bytes, n, k), usage(d, each.bytes, n, k, each.background)
+        parts.append((each.share * service, each.share * used))
 
     def total(selection: tuple[int, ...]) -> tuple[float, float]:
         used = sum(u[i] for (_, u), i in zip(parts, selection, strict=True))
@@ -193,6 +220,12 @@ def best_codes(
 
 def _parts(delays: LinearDelays, chunk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return delays.delta_s + delays.delta_s_per_byte * chunk, delays.psi_s + delays.psi_s_per_byte * chunk
+
+
+def _of_every_task(delays: LinearDelays, size: float, background: bool) -> tuple[float, float]:
+    """Part of the usage that is in proportion to n, per chunk: what is constant, and what grows with the size."""
+    d0, d1, p0, p1 = _split(delays, size)
+    return (d0 + p0, d1 + p1) if background else (d0, d1)
 
 
 def _split(delays: LinearDelays, size: float) -> tuple[float, float, float, float]:

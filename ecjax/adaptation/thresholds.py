@@ -28,7 +28,8 @@ def tofec_ladder(request_class: RequestClass, delays: LinearDelays, threads: int
 
     Q_n is the backlog at which the best code has length n, n = 1, ..., N = floor(r_max k_max). A code of length n is
     used for H_n <= q < H_{n-1}, where H_n = (Q_n + Q_{n+1}) / 2, H_0 = inf, H_N = 0; the same for k. Then n is at most
-    r_max k (line 6 of the algorithm). As k < n in every best code, n is never below k.
+    r_max k (line 6 of the algorithm). As k < n in every best code, n is never below k. Where the tasks of the class end
+    in the background, best codes are those of ``static_code`` for that; the paper's are of cancelled tasks.
 
     Args:
         request_class: the class.
@@ -39,10 +40,14 @@ def tofec_ladder(request_class: RequestClass, delays: LinearDelays, threads: int
     lengths = np.arange(1, int(static_code.longest(request_class.r_max, request_class.k_max)) + 1)
     dimensions = np.arange(1, request_class.k_max + 1)
     by_length = _midpoints(
-        static_code.backlog_of(static_code.price_of_length(delays, size, lengths), threads)
+        static_code.backlog_of(
+            static_code.price_of_length(delays, size, lengths, request_class.background), threads
+        )
     )
     by_dimension = _midpoints(
-        static_code.backlog_of(static_code.price_of_dimension(delays, size, dimensions), threads)
+        static_code.backlog_of(
+            static_code.price_of_dimension(delays, size, dimensions, request_class.background), threads
+        )
     )
     return _merged(request_class, by_length, by_dimension)
 
@@ -63,7 +68,7 @@ def fast_cloud_ladder(request_class: RequestClass, delays: LinearDelays, threads
     size = request_class.bytes
     n = np.arange(k, int(static_code.longest(request_class.r_max, k)) + 1)
     service = static_code.service_delay(delays, size, n, float(k))
-    used = static_code.usage(delays, size, n, float(k)) / threads
+    used = static_code.usage(delays, size, n, float(k), request_class.background) / threads
     short, long = used[:-1], used[1:]
     gain = service[:-1] - service[1:]
     # gain = Dq(long) - Dq(short), the smaller root of short long s rate^2 - (short + long) s rate + gain = 0

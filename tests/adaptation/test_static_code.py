@@ -35,6 +35,10 @@ MIXED = [
 ]
 
 
+# a write is answered before all of its tasks have ended
+LATE = [(one(3 * MB, 0.4)._replace(op="write", background=True), WRITE), MIXED[1]]
+
+
 @pytest.mark.parametrize(
     ("r_max", "k", "n"),
     [
@@ -82,16 +86,17 @@ def test_service_delay_of_real_codes():
     np.testing.assert_allclose(static_code.service_delay(READ, 3 * MB, n, k), delta + psi * sums, rtol=1e-12)
 
 
+@pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 2), (12, 6)])
-def test_usage_is_the_mean_thread_time(n, k):
+def test_usage_is_the_mean_thread_time(n, k, background):
     draws = READ.psi_s * np.random.default_rng(1).standard_exponential((50_000, n))
     chunk = 3 * MB / k
     draws = (
         draws * (1 + READ.psi_s_per_byte * chunk / READ.psi_s) + READ.delta_s + READ.delta_s_per_byte * chunk
     )
-    spent = np.minimum(draws, np.sort(draws)[:, k - 1 : k]).sum(axis=1)
+    spent = (draws if background else np.minimum(draws, np.sort(draws)[:, k - 1 : k])).sum(axis=1)
     error = spent.std() / math.sqrt(len(spent))
-    assert abs(spent.mean() - static_code.usage(READ, 3 * MB, n, k)) < 4 * error
+    assert abs(spent.mean() - static_code.usage(READ, 3 * MB, n, k, background)) < 4 * error
 
 
 def test_capacity_of_no_coding():
@@ -129,12 +134,12 @@ def total_delay(classes, rate, threads, log_k, log_extra):
         chunk = c.bytes / k
         delta, psi = d.delta_s + d.delta_s_per_byte * chunk, d.psi_s + d.psi_s_per_byte * chunk
         mean += c.share * (delta + psi * math.log1p(math.exp(-b)))
-        used += c.share * (k * r * delta + k * psi)
+        used += c.share * (k * r * delta + (k * r if c.background else k) * psi)
     x = rate * used / threads
     return mean + rate * used**2 / (threads * (threads - rate * used)) if x < 1 else 1e6 * x
 
 
-@pytest.mark.parametrize("classes", [MIXED[:1], MIXED[:2], MIXED])
+@pytest.mark.parametrize("classes", [MIXED[:1], MIXED[:2], MIXED, LATE])
 @pytest.mark.parametrize("rate", [0.5, 60.0, 95.0])
 def test_closed_form_against_a_general_optimizer(classes, rate):
     threads = 16
@@ -213,19 +218,19 @@ def test_codes_fall_strictly_with_the_backlog(delays, megabytes, threads):
     assert np.all(np.diff(n / k) < 1e-12 * (n / k)[:-1])
 
 
-@given(models, st.floats(0.05, 50.0))
-def test_inverses_of_the_codes(delays, megabytes):
+@given(models, st.floats(0.05, 50.0), st.booleans())
+def test_inverses_of_the_codes(delays, megabytes, background):
     size = megabytes * MB
     if sum(delays) == 0:
         return
     delays = static_code.usable(delays, size)
     lengths = np.arange(1, 41)
-    price = static_code.price_of_length(delays, size, lengths)
+    price = static_code.price_of_length(delays, size, lengths, background)
     assert np.all(np.diff(price) < 0)
-    np.testing.assert_allclose(code_at(delays, size, price)[0], lengths, rtol=1e-6)
-    price = static_code.price_of_dimension(delays, size, lengths)
+    np.testing.assert_allclose(code_at(delays, size, price, background)[0], lengths, rtol=1e-6)
+    price = static_code.price_of_dimension(delays, size, lengths, background)
     assert np.all(np.diff(price) < 0)
-    np.testing.assert_allclose(code_at(delays, size, price)[1], lengths, rtol=1e-6)
+    np.testing.assert_allclose(code_at(delays, size, price, background)[1], lengths, rtol=1e-6)
 
 
 def test_one_backlog_gives_the_codes_of_every_class():
@@ -280,13 +285,13 @@ def brute_force(classes, threads, rate):
             chunk = c.bytes / k
             delta, psi = d.delta_s + d.delta_s_per_byte * chunk, d.psi_s + d.psi_s_per_byte * chunk
             mean += c.share * (delta + psi * sum(1 / j for j in range(n - k + 1, n + 1)))
-            used += c.share * (n * delta + k * psi)
+            used += c.share * (n * delta + (n if c.background else k) * psi)
         if rate * used < threads:
             best = min(best, mean + rate * used**2 / (threads * (threads - rate * used)))
     return best
 
 
-@pytest.mark.parametrize("classes", [MIXED[:1], MIXED[1:]])
+@pytest.mark.parametrize("classes", [MIXED[:1], MIXED[1:], LATE])
 @pytest.mark.parametrize("load", [0.01, 0.3, 0.6, 0.95])
 def test_best_whole_codes_against_brute_force(classes, load):
     threads = 16
@@ -299,7 +304,8 @@ def test_best_whole_codes_against_brute_force(classes, load):
         for (c, d), code in zip(classes, codes, strict=True)
     )
     used = sum(
-        c.share * static_code.usage(d, c.bytes, *code) for (c, d), code in zip(classes, codes, strict=True)
+        c.share * static_code.usage(d, c.bytes, *code, c.background)
+        for (c, d), code in zip(classes, codes, strict=True)
     )
     total = mean + static_code.queueing_delay(rate, used, threads)
     assert total == pytest.approx(brute_force(classes, threads, rate), rel=1e-12)

@@ -29,11 +29,12 @@ def code_of(ladder, signal):
     return int(ladder.n[level]), int(ladder.k[level])
 
 
+@pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("code", [1, 2, 5, 12])
-def test_backlog_at_which_a_length_is_best(code):
+def test_backlog_at_which_a_length_is_best(code, background):
     """Minimise Ds + Dq over real codes at the rate that leaves this backlog: the length is the one asked for."""
     threads, size = 16, 3 * MB
-    price = static_code.price_of_length(READ, size, np.array([code]))
+    price = static_code.price_of_length(READ, size, np.array([code]), background)
     backlog = static_code.backlog_of(price, threads)[0]
     x = (math.sqrt(backlog**2 + 4 * backlog) - backlog) / 2
 
@@ -44,25 +45,27 @@ def test_backlog_at_which_a_length_is_best(code):
             READ.psi_s + READ.psi_s_per_byte * size / k,
         )
         slope = (2 * x - x**2) / (threads * (1 - x) ** 2)
-        return delta + psi * math.log(r / (r - 1)) + slope * (k * r * delta + k * psi)
+        used = k * r * delta + (k * r if background else k) * psi
+        return delta + psi * math.log(r / (r - 1)) + slope * used
 
     got = optimize.minimize(cost, [0.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-15}).x
     assert math.exp(got[0]) * (1 + math.exp(got[1])) == pytest.approx(code, rel=1e-3)
 
 
-@given(models, limits, st.integers(1, 64), st.floats(0.1, 20.0))
-def test_tofec_is_the_algorithm_of_the_paper(delays, limit, threads, megabytes):
+@given(models, limits, st.integers(1, 64), st.floats(0.1, 20.0), st.booleans())
+def test_tofec_is_the_algorithm_of_the_paper(delays, limit, threads, megabytes, background):
     k_max, r_max = limit
     size = megabytes * MB
     delays = static_code.usable(delays, size)
-    ladder = thresholds.tofec_ladder(one(k_max, r_max, size), delays, threads)
+    given_class = one(k_max, r_max, size)._replace(background=background)
+    ladder = thresholds.tofec_ladder(given_class, delays, threads)
     longest = math.floor(r_max * k_max + 1e-9)
 
     def q(price):
         return static_code.backlog_of(price, threads)
 
-    q_n = q(static_code.price_of_length(delays, size, np.arange(1, longest + 1)))
-    q_k = q(static_code.price_of_dimension(delays, size, np.arange(1, k_max + 1)))
+    q_n = q(static_code.price_of_length(delays, size, np.arange(1, longest + 1), background))
+    q_k = q(static_code.price_of_dimension(delays, size, np.arange(1, k_max + 1), background))
     h_n = [math.inf, *(0.5 * (q_n[1:] + q_n[:-1])), 0.0]
     h_k = [math.inf, *(0.5 * (q_k[1:] + q_k[:-1])), 0.0]
     middle = [0.5 * (a + b) for a, b in zip(sorted(h_n[1:-1]), sorted(h_n[1:-1])[1:], strict=False)]
@@ -83,28 +86,34 @@ def test_an_empty_queue_has_the_longest_code():
         assert code_of(ladder, 0.0) == (12, 6)
 
 
+@pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("k", [1, 3, 6])
-def test_fast_cloud_thresholds_are_where_curves_cross(k):
+def test_fast_cloud_thresholds_are_where_curves_cross(k, background):
     threads, size = 16, 3 * MB
-    ladder = thresholds.fast_cloud_ladder(one(), READ, threads, k)
+    ladder = thresholds.fast_cloud_ladder(one()._replace(background=background), READ, threads, k)
     assert list(ladder.n) == list(range(2 * k, k - 1, -1))
     assert set(ladder.k) == {k}
 
+    def usage(n):
+        delta = READ.delta_s + READ.delta_s_per_byte * size / k
+        psi = READ.psi_s + READ.psi_s_per_byte * size / k
+        return n * delta + (n if background else k) * psi
+
     def total(n, rate):
-        used = static_code.usage(READ, size, n, k)
+        used = usage(n)
         return static_code.service_delay(READ, size, n, k) + static_code.queueing_delay(rate, used, threads)
 
     for edge, n in zip(ladder.edges, range(2 * k - 1, k - 1, -1), strict=True):
-        most = threads / static_code.usage(READ, size, n + 1, k)
+        most = threads / usage(n + 1)
         rate = optimize.brentq(lambda rate, n=n: total(n, rate) - total(n + 1, rate), 1e-9, most * (1 - 1e-9))
-        busy = [rate * static_code.usage(READ, size, m, k) / threads for m in (n, n + 1)]
+        busy = [rate * usage(m) / threads for m in (n, n + 1)]
         assert edge == pytest.approx(np.mean([x**2 / (1 - x) for x in busy]), rel=1e-6)
 
 
-@given(models, limits, st.integers(1, 64))
-def test_fast_cloud_shortens_with_the_backlog(delays, limit, threads):
+@given(models, limits, st.integers(1, 64), st.booleans())
+def test_fast_cloud_shortens_with_the_backlog(delays, limit, threads, background):
     k_max, r_max = limit
-    given_class = one(k_max, r_max)
+    given_class = one(k_max, r_max)._replace(background=background)
     delays = static_code.usable(delays, given_class.bytes)
     for k in range(1, k_max + 1):
         ladder = thresholds.fast_cloud_ladder(given_class, delays, threads, k)

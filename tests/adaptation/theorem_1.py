@@ -28,16 +28,17 @@ def price_of(backlog, threads):
     return (2 * busy - busy**2) / (threads * idle**2)
 
 
-def code_at(delays, size, price):
+def code_at(delays, size, price, background=False):
     """The best code (n, k) of a class at a price of thread time, any shape: Eq. 6 = Eq. 7 by halving ln(r - 1)."""
     log_price = np.log(price)
     low, high = np.full_like(log_price, -LOG_RATIO), np.full_like(log_price, LOG_RATIO)
     for _ in range(64):
         ratio = 0.5 * (low + high)
-        above = np.log(price_of_code(delays, size, ratio, dimension(delays, size, ratio))) > log_price
+        k = dimension(delays, size, ratio, background)
+        above = np.log(price_of_code(delays, size, ratio, k, background)) > log_price
         low, high = np.where(above, ratio, low), np.where(above, high, ratio)
     ratio = 0.5 * (low + high)
-    k = dimension(delays, size, ratio)
+    k = dimension(delays, size, ratio, background)
     return k * (1 + np.exp(ratio)), k
 
 
@@ -47,10 +48,12 @@ def best_real_codes(classes, delays, threads, rate):
 
     def codes(log_price):
         pairs = zip(classes, delays, strict=True)
-        return np.array([code_at(d, c.bytes, np.exp(log_price)) for c, d in pairs])
+        return np.array([code_at(d, c.bytes, np.exp(log_price), c.background) for c, d in pairs])
 
     def utilisation(codes):
-        used = [usage(d, c.bytes, n, k) for c, d, (n, k) in zip(classes, delays, codes, strict=True)]
+        used = [
+            usage(d, c.bytes, n, k, c.background) for c, d, (n, k) in zip(classes, delays, codes, strict=True)
+        ]
         return rate * float(share @ np.array(used)) / threads
 
     def excess(log_price):
