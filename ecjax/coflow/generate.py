@@ -8,7 +8,8 @@ import numpy as np
 from ecjax.coflow.workload import Workload, reads
 from ecjax.errors import UserError
 
-_BLOCK = 4096  # reads whose servers are drawn at a time
+_BLOCK = 4096  # reads whose servers are drawn at a time,
+_MOST_DRAWN = 2**24  # or fewer, so that there are no more random numbers than these
 
 
 @dataclass(frozen=True)
@@ -146,13 +147,14 @@ def _orders(settings: ReadSettings, most: int, random: np.random.Generator) -> n
     With racks, rank r of every rack comes before rank r + 1 of any.
     """
     blocks = []
-    for begin in range(0, settings.requests, _BLOCK):
-        count = min(_BLOCK, settings.requests - begin)
+    block = max(1, min(_BLOCK, _MOST_DRAWN // settings.servers))
+    for begin in range(0, settings.requests, block):
+        count = min(block, settings.requests - begin)
         order = np.argsort(random.random((count, settings.servers)), axis=1)
         if settings.racks is not None:
             turn = np.argsort(random.random((count, settings.racks)), axis=1)
             order = _rack_by_rack(order, turn, settings.servers // settings.racks)
-        blocks.append(order[:, :most])
+        blocks.append(order[:, :most].copy())  # a view would keep the whole order
     return np.concatenate(blocks)
 
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ecjax.coflow.generate import ReadSettings, generate
+from ecjax.coflow import generate as generator
+from ecjax.coflow.generate import ReadSettings, _orders, generate
 from ecjax.coflow.workload import CHOSEN_LATER, Fabric, check
 from ecjax.errors import UserError
 
@@ -108,6 +109,26 @@ def test_the_same_seed_gives_the_same_reads_and_another_does_not():
     for first, second in zip(generate(MANY, 3), generate(MANY, 3), strict=True):
         np.testing.assert_array_equal(first, second)
     assert (generate(MANY, 4).coflow_bytes != generate(MANY, 3).coflow_bytes).all()
+
+
+def test_orders_of_many_servers_are_drawn_a_few_reads_at_a_time(monkeypatch):
+    drawn = []
+
+    class Counting(np.random.Generator):
+        def random(self, shape):
+            drawn.append(int(np.prod(shape)))
+            return super().random(shape)
+
+    settings = replace(MANY, requests=100)
+    random = lambda: Counting(np.random.PCG64(1))  # noqa: E731
+    at_once = _orders(settings, 6, random())
+    assert drawn == [100 * 12]
+    monkeypatch.setattr(generator, "_MOST_DRAWN", 40)
+    np.testing.assert_array_equal(_orders(settings, 6, random()), at_once)
+    assert drawn[1:] == [3 * 12] * 33 + [12]
+    # a read is drawn as a whole
+    monkeypatch.setattr(generator, "_MOST_DRAWN", 5)
+    np.testing.assert_array_equal(_orders(settings, 6, random()), at_once)
 
 
 @pytest.mark.parametrize("racks", [None, 4])
