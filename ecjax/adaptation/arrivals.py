@@ -92,6 +92,17 @@ def mean_count_until(rates: Rates, time_s: float) -> float:
     return float(rates.rate.sum(axis=1) @ np.diff(knots))
 
 
+def mean_time_of(rates: Rates, count: int) -> float:
+    """Time until which ``count`` requests are expected, s; where fewer ever come, when the last rate above 0 ends."""
+    total = rates.rate.sum(axis=1)
+    last = int(np.flatnonzero(total)[-1])
+    start = rates.start_s[: last + 1]
+    reached = np.append(0.0, np.cumsum(total[:last] * np.diff(start)))
+    within = int(np.searchsorted(reached, count)) - 1  # never one without requests
+    end = np.append(rates.start_s, rates.end_s)[within + 1]
+    return float(min(start[within] + (count - reached[within]) / total[within], end))
+
+
 def of_trace(arrival_s: np.ndarray, class_of: np.ndarray, scale: float) -> Requests:
     """Requests of a trace, at ``scale`` times their rate."""
     return Requests(arrival_s / scale, class_of)

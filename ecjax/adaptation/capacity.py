@@ -51,7 +51,7 @@ def capacity(
     Args:
         strategy: which code a request is served with.
         shares: (C,) of the classes.
-        tasks: delays of the tasks of every class.
+        tasks: delays of the tasks of every class; where all are 0 the capacity is infinite.
         threads: L.
         seed: of arrivals and delays.
         requests: N of every replay; 100 L where that is more. The interval is about 1 / sqrt(N) of the capacity.
@@ -69,6 +69,8 @@ def capacity(
         return bool(waiting < _SURPLUS * _DEVIATIONS * deviation)
 
     rate, half_width, variation = _throughput(admitted_at(np.zeros(requests)))
+    if math.isinf(rate):
+        return Capacity(rate, half_width)
     deviation = math.sqrt((1 + variation) * requests)
     apart = 1 + _DEVIATIONS * deviation / requests
     if stable(rate / apart, deviation) and not stable(rate * apart, deviation):
@@ -93,6 +95,8 @@ def _throughput(admitted: np.ndarray) -> tuple[float, float, float]:
     size = (len(settled) - 1) // _SECTIONS
     gaps = np.diff(settled[: size * _SECTIONS + 1 : size]) / size
     mean, error = gaps.mean(), gaps.std(ddof=1)
+    if mean == 0:
+        return math.inf, 0.0, 0.0
     return (
         float(1 / mean),
         float(_LEVEL * error / math.sqrt(_SECTIONS) / mean**2),

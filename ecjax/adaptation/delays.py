@@ -18,7 +18,8 @@ class DelayModel(NamedTuple):
     """Delay of a task for a chunk of B bytes: (shift_0 + shift_1 B) + (scale_0 + scale_1 B) U, or quantiles by size.
 
     U is exponential with mean 1 (EXPONENTIAL) or exp(shape N) (LOGNORMAL). EMPIRICAL takes quantiles, linear in B
-    between the sizes that were measured; beyond them the line through the two nearest goes on, but never below 0.
+    between the sizes that were measured; beyond them the line through the two nearest goes on, but never below 0, and
+    towards smaller sizes not below what is in proportion to the size, as that line may cross 0 before the size does.
     """
 
     name: str
@@ -167,4 +168,5 @@ def _empirical(model: DelayModel, size: float) -> np.ndarray:
     right = int(np.clip(np.searchsorted(sizes, size), 1, len(sizes) - 1))
     part = (size - sizes[right - 1]) / (sizes[right] - sizes[right - 1])
     line = quantiles[right - 1] + part * (quantiles[right] - quantiles[right - 1])
-    return np.maximum.accumulate(np.maximum(line, 0.0))
+    least = quantiles[0] * size / sizes[0] if size < sizes[0] else 0.0
+    return np.maximum.accumulate(np.maximum(line, least))

@@ -4,7 +4,7 @@ from hypothesis import given as cases
 from hypothesis import strategies as st
 from scipy import stats
 
-from ecjax.adaptation.arrivals import Rates, constant, mean_count, of_trace, poisson, varying
+from ecjax.adaptation.arrivals import Rates, constant, mean_count, mean_time_of, of_trace, poisson, varying
 from ecjax.streams.arrivals import Factors
 
 SHARES = np.array([0.5, 0.0, 0.3, 0.2])
@@ -21,6 +21,17 @@ def test_gaps_are_independent_exponentials_with_the_mean_of_the_rate():
     assert stats.kstest(gaps * 7.0, "expon").pvalue > 1e-3
     assert abs(np.corrcoef(gaps[1:], gaps[:-1])[0, 1]) < 4 / np.sqrt(20_000)
     assert found.class_of.dtype == np.uint8 and not found.class_of.any()
+
+
+@pytest.mark.parametrize(("count", "time"), [(10, 5.0), (20, 10.0), (25, 21.0), (1000, 216.0)])
+def test_time_until_which_requests_are_expected(count, time):
+    """Two per second for 10 s, none for 10 s, five per second from then on."""
+    rates = Rates(np.array([0.0, 10.0, 20.0]), np.inf, np.array([[1.5, 0.5], [0.0, 0.0], [5.0, 0.0]]))
+    assert mean_time_of(rates, count) == pytest.approx(time)
+    # where none come any more, or rates end
+    ended = rates._replace(rate=rates.rate * np.array([[1.0], [1.0], [0.0]]))
+    assert mean_time_of(ended, count) == pytest.approx(min(time, 10.0))
+    assert mean_time_of(rates._replace(end_s=20.5), count) == pytest.approx(min(time, 20.5))
 
 
 def test_counts_are_as_dispersed_as_those_of_a_poisson_process():

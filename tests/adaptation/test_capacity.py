@@ -27,6 +27,12 @@ def agrees(got, exact):
     assert 0 < got.ci_per_s < 0.03 * exact
 
 
+def test_tasks_that_take_no_time_have_no_largest_rate():
+    nothing = DelayModel("nothing", EXPONENTIAL)
+    got = found(strategies.greedy(READ), [nothing], requests=2000)
+    assert got.per_s == np.inf and got.ci_per_s == 0
+
+
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_no_coding(name):
     agrees(found(strategies.static([(1, 1)]), [BUILT_IN[name]]), THREADS / mean_delay(BUILT_IN[name], 3 * MB))

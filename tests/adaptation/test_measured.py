@@ -146,6 +146,26 @@ def test_one_size_is_the_law_of_all_sizes():
     assert mean_delay(model, 9e6) == mean_delay(model, 1e6)
 
 
+@pytest.mark.parametrize(
+    ("large", "size", "expected"),
+    [
+        # the line through 10 ms at 1 MB and 40 ms at 2 MB is 0 at 2/3 MB
+        (0.04, 0.5e6, 0.005),
+        (0.04, 0.9e6, 0.009),
+        (0.04, 1.5e6, 0.025),
+        (0.04, 3e6, 0.070),
+        # that of 16 ms at 2 MB is 4 ms for nothing
+        (0.016, 0.5e6, 0.007),
+        (0.016, 1e3, 0.004006),
+    ],
+)
+def test_towards_smaller_chunks_delays_fall_in_proportion_to_the_size_at_most(large, size, expected):
+    seconds = np.repeat([0.01, large], 100)
+    model = measured(Delays(np.repeat([1e6, 2e6], 100), seconds, np.arange(200)), "log").model
+    assert mean_delay(model, size) == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(quantile(model, size, np.array([0.0, 0.5, 0.99])), expected, rtol=1e-9)
+
+
 def test_few_sizes_are_exact_and_small_groups_join_the_nearer_neighbour():
     sizes = np.repeat([1e5, 9e5, 1e6, 4e6], [500, 40, 300, 60])
     found = measured(Delays(sizes, np.random.default_rng(8).exponential(1, 900), np.arange(900)), "log")

@@ -19,6 +19,7 @@ from ecjax.tables.run_ids import run_id
 
 _MOST_NAMED = 4  # classes in a line
 _INTERVALS = 120  # of the timeline of steps
+_MOST_INTERVALS = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +87,21 @@ def read_cases(options: AdaptOptions) -> list[Case]:
 
 
 def _cases(options: AdaptOptions, proxy: Proxy, points: Callable[[float], list[Point]]) -> list[Case]:
+    """The cases of a law.
+
+    Raises:
+        UserError: a timeline has more intervals than a table should.
+    """
     cases = []
     for point in points(proxy.basic_capacity_per_s):
         length = options.timeline_s
         if length is None and point.end_s is not None:
             length = (point.end_s - point.begin_s) / _INTERVALS
+        if length is not None and point.span_s > _MOST_INTERVALS * length:
+            raise UserError(
+                f"timeline_s={length:g}: found about {point.span_s / length:.3g} intervals, as requests come for "
+                f"{point.span_s:.3g} s at {point.rate_per_s:.3g} requests/s; allowed: at most {_MOST_INTERVALS:,}"
+            )
         cases.append(Case(proxy, point, length))
     return cases
 
@@ -98,15 +109,9 @@ def _cases(options: AdaptOptions, proxy: Proxy, points: Callable[[float], list[P
 def _proxy(options: AdaptOptions, laws: Laws, classes: list[RequestClass], traced: Traced | None) -> Proxy:
     of_op = {op: laws.of(op) for op in dict.fromkeys(each.op for each in classes)}
     models = [of_op[each.op] for each in classes]
-    for op in of_op:
-        _log_sizes(laws, op, [each for each in classes if each.op == op])
-    means = [mean_delay(model, each.bytes) for each, model in zip(classes, models, strict=True)]
-    for each, mean in zip(classes, means, strict=True):
-        if not 0 < mean < np.inf:
-            raise UserError(
-                f"delays: {laws.name}: found a mean delay of {mean:g} s for {each.bytes:g} bytes (class {each.name}); "
-                "allowed: finite numbers above 0"
-            )
+    for op, model in of_op.items():
+        _log_sizes(laws.name, op, model, [each for each in classes if each.op == op])
+    means = [_mean_delay(laws.name, each, model) for each, model in zip(classes, models, strict=True)]
     capacity = options.threads / float(np.dot([each.share for each in classes], means))
     names: dict[str, Any] = {
         "classes": [list(each) for each in classes],
@@ -128,18 +133,37 @@ def _proxy(options: AdaptOptions, laws: Laws, classes: list[RequestClass], trace
     )
 
 
-def _log_sizes(laws: Laws, op: str, classes: list[RequestClass]) -> None:
-    """A log line where classes of an operation need chunks beyond the sizes that were measured."""
-    sizes = laws.of_op[op].sizes if op in laws.of_op else np.empty(0)
+def _mean_delay(name: str, request_class: RequestClass, model: DelayModel) -> float:
+    """Mean delay of a task for a whole object of a class, s.
+
+    Raises:
+        UserError: it is not positive and finite for each of the chunks that codes of the class may have.
+    """
+    sizes = [request_class.bytes / k for k in range(1, request_class.k_max + 1)]
+    means = [mean_delay(model, size) for size in sizes]
+    for k, (size, mean) in enumerate(zip(sizes, means, strict=True), 1):
+        if not 0 < mean < np.inf:
+            chunk = f"a chunk of {size:g} bytes, k={k}" if k > 1 else f"{size:g} bytes"
+            raise UserError(
+                f"delays: {name}: found a mean delay of {mean:g} s for {chunk} (class {request_class.name}); allowed: "
+                "finite numbers above 0 for bytes / k, k from 1 to k_max"
+            )
+    return means[0]
+
+
+def _log_sizes(name: str, op: str, model: DelayModel, classes: list[RequestClass]) -> None:
+    """A log line where classes of an operation need chunks beyond the sizes that its law was measured at."""
+    sizes = model.sizes
     least, most = min(each.bytes / each.k_max for each in classes), max(each.bytes for each in classes)
     if len(sizes) > 1 and (most > sizes[-1] or least < sizes[0]):
         log.info(
-            "delays: %s has %ss of chunks of %.4g to %.4g bytes; those of the classes have %.4g to %.4g: beyond what "
-            "was measured the line through the two nearest sizes goes on",
-            laws.name,
+            "delays: %s: the law of %ss is of chunks of %.4g to %.4g bytes; those of the classes have %.4g to %.4g: "
+            "beyond what was measured the line through the two nearest sizes goes on%s",
+            name,
             op,
             sizes[0],
             sizes[-1],
             least,
             most,
+            ", but below it delays are at least in proportion to the size" if least < sizes[0] else "",
         )

@@ -36,6 +36,7 @@ class Point:
         rate_scale: what it was multiplied by.
         names: what names the point beside the proxy's ``input_id`` and the seed, for run ids.
         requests: the requests, by seed; drawn anew by every call.
+        span_s: about how long they come, s.
         constant: whether the rate is constant, so that latencies become stationary.
         begin_s: s, when steps begin.
         end_s: s, when they end; None elsewhere.
@@ -47,6 +48,7 @@ class Point:
     rate_scale: float
     names: dict[str, Any]
     requests: Callable[[int], Requests]
+    span_s: float
     constant: bool = False
     begin_s: float = 0.0
     end_s: float | None = None
@@ -83,6 +85,7 @@ def _of_trace(traced: Traced, scales: list[float], capacity: float) -> list[Poin
             scale,
             {"rate_scale": scale},
             partial(_traced, traced, scale),
+            traced.span_s / scale,
         )
         for scale in scales
     ]
@@ -111,6 +114,7 @@ def _of_steps(steps: list[tuple[float, float]], scales: list[float], classes: li
                 scale,
                 {"steps": steps, "rate_scale": scale},
                 partial(arrivals.poisson, rates._replace(rate=rates.rate * scale), None),
+                float(start[-1] - start[0]),
                 begin_s=float(start[0]),
                 end_s=rates.end_s,
             )
@@ -130,6 +134,11 @@ def _of_rates(options: AdaptOptions, classes: list[RequestClass]) -> _Points:
         factors = _factors(table, options.rates, [each.name for each in classes])
         end = end_of_rates(table)
 
+    def rates_of(rate: float) -> Rates:
+        if factors is None:
+            return arrivals.constant(rate, shares)
+        return arrivals.varying(rate, shares, factors)
+
     def points(capacity: float) -> list[Point]:
         base = options.rate or [load * capacity for load in options.load]
         if factors is not None:
@@ -141,16 +150,13 @@ def _of_rates(options: AdaptOptions, classes: list[RequestClass]) -> _Points:
                 rate / capacity,
                 scale,
                 {"rate_per_s": rate, **names},
-                partial(
-                    arrivals.poisson,
-                    arrivals.constant(rate, shares)
-                    if factors is None
-                    else arrivals.varying(rate, shares, factors),
-                    options.requests,
-                ),
+                partial(arrivals.poisson, rates, options.requests),
+                arrivals.mean_time_of(rates, options.requests),
                 constant=factors is None,
             )
-            for rate, scale in ((rate * scale, scale) for rate in base for scale in options.rate_scale)
+            for rate, scale, rates in (
+                (rate * scale, scale, rates_of(rate * scale)) for rate in base for scale in options.rate_scale
+            )
         ]
 
     return points

@@ -146,6 +146,66 @@ def test_chunks_beyond_the_measured_sizes_are_told(caplog):
     assert "those of the classes have 5e+05 to 3e+06: beyond what was measured" in caplog.text
 
 
+def log_of_reads(path, small_s):
+    """A hundred reads of 1 MB, and as many of 2 MB that take 40 ms."""
+    start = np.arange(200.0)
+    table = {
+        "request_id": np.arange(200),
+        "arrival_s": start,
+        "file_id": np.arange(200),
+        "op": ["read"] * 200,
+        "bytes": np.tile([1e6, 2e6], 100),
+        "start_s": start,
+        "finish_s": start + np.tile([small_s, 0.04], 100),
+    }
+    pq.write_table(pa.table(table), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("op", ["read", "write"])
+def test_small_chunks_of_a_steep_law_take_time(tmp_path, caplog, op):
+    with caplog.at_level("INFO"):
+        case, *_ = cases(
+            delays=[log_of_reads(tmp_path / "log.parquet", 0.01)], classes=[{"bytes": 3e6, "op": op}]
+        )
+    # 3 MB / k by the line through both sizes down to 1 MB, then in proportion to the size
+    expected = np.array([0.07, 0.025, 0.01, 0.0075, 0.006, 0.005])
+    np.testing.assert_allclose(case.proxy.tasks.quantiles[0, 1:], np.tile(expected[:, None], 2001), rtol=1e-6)
+    assert case.proxy.basic_capacity_per_s == pytest.approx(16 / 0.07, rel=1e-6)
+    text = " ".join(caplog.text.split())
+    assert f"the law of {op}s is of chunks of 1e+06 to 2e+06 bytes; those of the classes have 5e+05" in text
+    assert "but below it delays are at least in proportion to the size" in text
+
+
+def test_chunks_that_take_no_time_are_refused(tmp_path):
+    log = log_of_reads(tmp_path / "log.parquet", 0.0)
+    message = r"found a mean delay of 0 s for a chunk of 1e\+06 bytes, k=3 \(class read_3MB\); allowed: finite numbers"
+    with pytest.raises(UserError, match=message):
+        cases(delays=[log])
+    # 1.5 MB lie between the sizes
+    assert cases(delays=[log], k_max=2)[0].proxy.basic_capacity_per_s == pytest.approx(16 / 0.08, rel=1e-6)
+
+
+def test_a_timeline_of_too_many_intervals_is_refused(tmp_path):
+    pq.write_table(pa.table({"start_s": [0.0, 10.0], "factor": [1.0, 0.1]}), tmp_path / "rates.parquet")
+    rates = str(tmp_path / "rates.parquet")
+    for given, words in (
+        ({"rate": [0.001], "timeline_s": 0.001}, "found about 2e+11 intervals, as requests come for 2e+08 s"),
+        ({"steps": STEPS, "timeline_s": 0.0005}, "found about 1.2e+06 intervals, as requests come for 600 s"),
+        # 100 requests until 10 s, and 900 of one per second
+        (
+            {"rate": [10.0], "rates": rates, "requests": 1000, "timeline_s": 0.0009},
+            "as requests come for 910 s",
+        ),
+    ):
+        with pytest.raises(UserError) as error:
+            cases(**given)
+        assert str(error.value).startswith(f"timeline_s={given['timeline_s']:g}: found about")
+        assert words in str(error.value) and "allowed: at most 1,000,000" in str(error.value)
+    assert cases(steps=STEPS, timeline_s=0.001)[0].timeline_s == 0.001
+    assert cases(rate=[10.0], rates=rates, requests=1000, timeline_s=0.001)[0].timeline_s == 0.001
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
