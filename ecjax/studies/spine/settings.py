@@ -20,7 +20,7 @@ def differing_settings(
     Args:
         runs: rows of the ``runs`` dataset, with ``params`` and ``input_id``.
         like: columns; runs that are equal in these are of one kind.
-        apart: parameters that are no settings: they have columns of their own, or are results.
+        apart: parameters, or sections of them, that are no settings: they have columns of their own, or are results.
         columns: of what belongs to inputs, named as settings are.
 
     Returns:
@@ -29,7 +29,7 @@ def differing_settings(
     """
     kinds = _kinds(runs, like)
     settings = [
-        {name: value for name, value in parameters.items() if name not in apart}
+        {name: value for name, value in parameters.items() if name.split(".")[0] not in apart}
         for parameters in _parameters_of(runs)
     ]
     for name in columns:

@@ -130,6 +130,16 @@ def test_the_best_static_code_is_the_best_of_all(found):
         assert (best["n"], best["k"]) == {0.1: (8, 4), 0.8: (1, 1)}[load]
 
 
+def test_codes_that_a_search_finds_are_no_settings(found):
+    """They are (8, 4) at a load of 0.1 and (1, 1) at 0.8."""
+    best = found["runs"][found["runs"]["strategy"] == "best_static"]
+    told = over_seeds(best)
+    assert told["setting"].tolist() == ["", ""] and set(told["name"]) == {"best static code"}
+    # other draws may have other best codes
+    told = over_seeds(best.assign(load=0.1, rate_per_s=1.0, seed=[0, 1]))
+    assert told["seeds"].tolist() == [2]
+
+
 def test_codes_add_up(found):
     runs = found["runs"].set_index("run_id")
     codes = found["codes"]
