@@ -35,7 +35,7 @@ class Planned:
             run: its row of ``runs``.
 
         Raises:
-            UserError: its inputs, placements or loads were not written.
+            UserError: its inputs, placements or loads were not written, or its rates are none that a log has as a mean.
         """
         folder, run_id = location(out), run["run_id"]
         nodes, files = (
@@ -43,6 +43,7 @@ class Planned:
             for name in ("nodes", "files")
         )
         parameters = json.loads(run.get("params") or "{}")
+        _check_rates(out, parameters, files)
         model = nodes_arrays(nodes, parameters.get("size_scaling", "proportional"))
         self._service, work = np.asarray(model.service[0]), np.asarray(model.work[0])
         # tables and folders that it was made of; nodes may be described rather than named
@@ -71,6 +72,45 @@ class Planned:
         """Mean times (r,), s, of a law (4, m), of chunks of these sizes at these nodes."""
         law = law[:, self.nodes.get_indexer(node_ids)]
         return (law * np.asarray(chunk_bytes) ** np.arange(len(law))[:, None]).sum(axis=0)
+
+
+def _check_rates(out: str, parameters: dict[str, Any], files: pa.Table) -> None:
+    """Refuse plans whose rates a log does not tell: those of a peak, and of small reads apart from the others.
+
+    Args:
+        out: folder of the plan.
+        parameters: of its run.
+        files: that it was made for.
+
+    Raises:
+        UserError: the plan is one of these.
+    """
+    inputs = parameters.get("inputs", {})
+    if parameters.get("rate") == "peak" or ("trace" not in inputs and _is_of_peak(inputs.get("files"))):
+        raise UserError(
+            f"compare: {out}: found rates of a peak (rate=peak), where a log is held against a plan by its mean rates; "
+            "allowed: a plan for mean rates"
+        )
+    small = files["small_rate_per_s"] if "small_rate_per_s" in files.column_names else None
+    if small is not None and any(value for value in small.to_pylist()):
+        raise UserError(
+            f"compare: {out}: found files with small reads (small_rate_per_s), which a log does not tell from others; "
+            "allowed: a plan of files without them"
+        )
+
+
+def _is_of_peak(path: str | None) -> bool:
+    """Whether a table of files is that of an analysis at its peak, as far as the analysis is still there."""
+    if path is None:
+        return False
+    folder = location(path).parent
+    if not folder.is_dir() or written_by(folder) != "analyze":
+        return False
+    try:
+        traces = read_run(folder, "traces", find_run(folder, None, None, "analyze")["run_id"])
+    except UserError:
+        return False
+    return "peak" in traces["rate"].to_pylist()
 
 
 def _of_files(placements: pa.Table, files: pa.Table) -> pd.DataFrame:

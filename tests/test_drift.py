@@ -13,6 +13,8 @@ from scipy.stats import poisson
 import ecjax
 from ecjax.cli import main
 from ecjax.drift import poisson_interval
+from ecjax.drift_inputs import _check_rates
+from ecjax.errors import UserError
 
 NODES = {
     "node_id": ["a", "b"],
@@ -192,3 +194,46 @@ def test_chunks_that_a_node_keeps_together_are_all_served(capsys, tmp_path):
     for row in loads_of(result).values():
         assert row["planned"] == pytest.approx(3 * 0.05 * 2 / 4)
         assert row["low"] < 2 * row["planned"] < row["high"]
+
+
+def test_plans_for_rates_of_a_peak_are_refused(capsys, tmp_path):
+    """A minute of a log has ten times the reads of the others: no mean rate is that of the plan."""
+    rng = np.random.default_rng(3)
+    arrival = np.sort(np.concatenate([rng.uniform(0, 2000, 2000), rng.uniform(900, 960, 540)]))
+    columns = {
+        "request_id": np.arange(len(arrival)),
+        "arrival_s": arrival,
+        "file_id": np.array(["x", "y"])[rng.integers(0, 2, len(arrival))],
+        "op": ["read"] * len(arrival),
+        "bytes": np.full(len(arrival), 1e6),
+    }
+    log = tmp_path / "log.csv"
+    csv.write_csv(pa.table(columns), log)
+    made = {}
+    for rate in ("mean", "peak"):
+        learned, made[rate] = tmp_path / f"learned-{rate}", tmp_path / rate
+        ecjax.analyze(str(log), out=learned, k=1, rate=rate, keep_ids=True, figures=False)
+        files = str(learned / "files")
+        ecjax.optimize(pa.table(NODES), files, method="max_ec", theta=1, estimate=False, out=made[rate])
+    assert answer(capsys, made["mean"], log)["worth_replanning"] is False
+    # the log of a plan tells its rates, whatever the files' table has
+    again, at_peak = tmp_path / "again", tmp_path / "at-peak"
+    for out, learned, rate in ((again, "peak", "mean"), (at_peak, "mean", "peak")):
+        words = {"trace": str(log), "rate": rate, "keep_ids": True, "method": "max_ec", "theta": 1}
+        files = str(tmp_path / f"learned-{learned}" / "files")
+        ecjax.optimize(pa.table(NODES), files, estimate=False, out=out, **words)
+    assert answer(capsys, again, log)["worth_replanning"] is False
+    for plan in (made["peak"], at_peak):
+        assert main(["compare", str(plan), str(log)]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert (
+            f"compare: {plan}: found rates of a peak (rate=peak)" in said
+            and "allowed: a plan for mean" in said
+        )
+
+
+def test_plans_for_small_reads_are_refused():
+    files = pa.table(FILES)
+    _check_rates("plan", {}, files.append_column("small_rate_per_s", pa.array([0.0, None])))
+    with pytest.raises(UserError, match=r"compare: plan: found files with small reads \(small_rate_per_s\)"):
+        _check_rates("plan", {}, files.append_column("small_rate_per_s", pa.array([0.0, 1.0])))
