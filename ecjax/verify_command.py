@@ -25,7 +25,13 @@ def run_verify(words: Sequence[str]) -> int:
     from ecjax.tables.verify import verify
 
     verified = verify(out)
-    wrong = [finding.file.rpartition("/")[0] for finding in verified.findings]
+    # files of a dataset may be in folders of their own, as those of scripts
+    wrong = [
+        name
+        for finding in verified.findings
+        for name in verified.files
+        if finding.file.startswith(f"{name}/")
+    ]
     rows = [
         (name, f"{len(sizes):,}", f"{sum(sizes):,}", str(wrong.count(name)))
         for name, sizes in verified.files.items()
