@@ -5,14 +5,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 
 from ecjax.rados.crush import breaking
 from ecjax.rados.moves import with_moves
 from ecjax.rados.primaries import led_anew, primary_load, with_primaries_spread
 from ecjax.rados.records import Cluster, is_read, shard_bytes
 from ecjax.rados.roles import RolePlan, RoleProblem, plan_roles
+from ecjax.rados.spread import allowed_osds, least_spread, pool_work
 
 READS, BYTES = "reads", "bytes"
 
@@ -44,13 +43,14 @@ def demand_of(cluster: Cluster, speed: np.ndarray, unit: str = READS, primary: f
     Args:
         cluster: its rates count.
         speed: (m,) of the OSDs.
-        unit: READS: a shard read is one; BYTES: it is as many as it has (of groups without reads the mean).
+        unit: READS: a shard read is one; BYTES: it is as many as it has (of groups without counted reads the mean of
+            their pool).
         primary: extra work of a group's primary per client read, in shard reads.
     """
     groups = cluster.groups
     size = np.ones(len(groups.ids))
     if unit == BYTES:
-        size = np.where(np.isfinite(groups.read_bytes), groups.read_bytes, mean_read_bytes(cluster) or 1.0)
+        size = np.where(np.isfinite(groups.read_bytes), groups.read_bytes, _mean_of_pool(cluster))
     work = groups.rate * size
     base = cluster.background_bytes if unit == BYTES else cluster.background
     return Demand(work, speed, base, primary, unit)
@@ -60,6 +60,16 @@ def mean_read_bytes(cluster: Cluster) -> float | None:
     """Bytes that a shard read asks for, mean of the groups that are read; None where it is not known."""
     known = cluster.groups.read_bytes[np.isfinite(cluster.groups.read_bytes)]
     return float(known.mean()) if len(known) else None
+
+
+def _mean_of_pool(cluster: Cluster) -> np.ndarray:
+    """(G,) bytes that a shard read of the group's pool asks for, mean; of all pools where its own has none."""
+    groups = cluster.groups
+    known = np.isfinite(groups.read_bytes)
+    count = np.bincount(groups.pool[known], minlength=len(cluster.pools))
+    total = np.bincount(groups.pool[known], groups.read_bytes[known], len(cluster.pools))
+    mean = np.where(count > 0, total / np.maximum(count, 1), mean_read_bytes(cluster) or 1.0)
+    return mean[groups.pool]
 
 
 def role_problem(cluster: Cluster, demand: Demand) -> tuple[RoleProblem, np.ndarray]:
@@ -143,41 +153,16 @@ def _moved(
 def _spread_bound(cluster: Cluster, demand: Demand, free: np.ndarray) -> float:
     """Least max load, relative to speed, of all placements of the groups that may change.
 
-    What a pool has to do is spread at will over the OSDs that its rule allows: a linear program. Some group may be read
+    What a pool has to do is spread at will over the OSDs that its rule allows. Some group may be read
     more than an OSD's share of it, and is whole on each of k OSDs.
     """
     groups = cluster.groups
     stays = np.ones(len(groups.ids), bool)
     stays[free] = False
     base = role_load(cluster, demand._replace(work=np.where(stays, demand.work, 0.0)), {}) * demand.speed
-    work = np.zeros(len(cluster.pools))
-    np.add.at(work, groups.pool[free], demand.work[free])
-    work *= np.array([pool.k for pool in cluster.pools]) + demand.primary
-    there = np.stack(
-        [
-            cluster.usable & (True if each is None else np.isin(cluster.osds, list(each.allowed)))
-            for each in cluster.domains
-        ]
-    )
-    pool, osd = np.nonzero(there & (work > 0)[:, None])
-    count, number = len(pool), np.arange(len(pool))
-    speed = demand.speed[cluster.usable]
-    place = np.cumsum(cluster.usable) - 1
-    # the last variable is the load
-    fits = sparse.csr_array((np.ones(count), (place[osd], number)), (len(speed), count + 1))
-    fits = sparse.csr_array(
-        fits - sparse.csr_array((speed, (np.arange(len(speed)), np.full(len(speed), count))))
-    )
-    whole = sparse.csr_array((np.ones(count), (pool, number)), (len(work), count + 1))
-    solved = linprog(
-        np.append(np.zeros(count), 1.0),
-        A_ub=fits,
-        b_ub=-base[cluster.usable],
-        A_eq=whole[work > 0],
-        b_eq=work[work > 0],
-        method="highs",
-    )
-    least = float(solved.fun) if solved.status == 0 else 0.0
+    there, usable = allowed_osds(cluster), cluster.usable
+    work = pool_work(cluster, demand, free)
+    least = least_spread(work, there[:, usable], base[usable], demand.speed[usable]) or 0.0
     whole_groups = [
         _hottest_bound(demand, base, np.flatnonzero(there[place]), groups.pool[free] == place, free, each.k)
         for place, each in enumerate(cluster.pools)

@@ -44,21 +44,26 @@ class Relaxed:
 
     def least_load(self) -> float:
         """The least max load of all choices, or a bound below it."""
-        problem = self.problem
-        count, osds = len(problem.osd), len(problem.base)
-        solution = linprog(
-            np.append(np.zeros(count), 1.0),
-            A_ub=self.above,
-            b_ub=-problem.base / self.unit,
-            A_eq=self.roles_only,
-            b_eq=self.k,
-            bounds=np.append(np.tile([0.0, 1.0], (count, 1)), [[0.0, np.inf]], axis=0),
-            method=self._method(),
-        )
-        least = float(solution.x[-1]) * (1 - 1e-9) if solution.x is not None else 0.0
-        if not self.equal or not osds:
+        least = self.least_beside(np.zeros(len(self.problem.base), bool)) or 0.0
+        if not self.equal or not len(self.problem.base):
             return least
         return self._least_whole(least)
+
+    def least_beside(self, full: np.ndarray) -> float | None:
+        """The least max load of OSDs beside some that read nothing, (m,) bool, or a bound below; None: no choice."""
+        problem = self.problem
+        count = len(problem.osd)
+        most = np.where(full[problem.osd], 0.0, 1.0)
+        solution = linprog(
+            np.append(np.zeros(count), 1.0),
+            A_ub=self.above[~full],
+            b_ub=-problem.base[~full] / self.unit,
+            A_eq=self.roles_only,
+            b_eq=self.k,
+            bounds=np.column_stack([np.zeros(count + 1), np.append(most, np.inf)]),
+            method=self._method(),
+        )
+        return float(solution.x[-1]) * (1 - 1e-9) if solution.x is not None else None
 
     def _least_whole(self, least: float) -> float:
         """The least level, from a bound on, at which whole groups that are alike fit."""

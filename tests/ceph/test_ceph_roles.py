@@ -15,6 +15,7 @@ from ecjax.rados.plan import copied, demand_of, plan_of, role_load, shortened, w
 from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
 from ecjax.rados.records import reads_per_osd
 from ecjax.rados.roles import RoleProblem, plan_roles
+from ecjax.rados.shared import shared_demand
 from ecjax.studies.ceph.scenarios import _drawn
 
 
@@ -277,6 +278,75 @@ def test_primaries_of_many_groups_are_spread_evenly(tmp_path):
         assert set(osds) == set(cluster.sets[name])
     batches = batches_of(cluster, changes(cluster, plan.sets), demand, plan.before, Limits(0.05, np.inf))
     np.testing.assert_allclose(batches[-1].load, plan.after)
+
+
+def every_load(cluster, demand):
+    """(choices, m) loads of all choices of roles, with what is counted in ``demand.base``."""
+    rows = []
+    for work, name in zip(demand.work, cluster.groups.ids, strict=True):
+        osds = list(cluster.sets[name])
+        chosen = list(itertools.combinations(osds, cluster.pools[0].k))
+        loads = np.zeros((len(chosen), len(cluster.osds)))
+        for row, read in zip(loads, chosen, strict=True):
+            row[list(read)] = work
+        rows.append(loads)
+    total = demand.base[None, :]
+    for loads in rows:
+        total = (total[:, None, :] + loads[None, :, :]).reshape(-1, len(cluster.osds))
+    return total
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tolerance", [None, 5])
+def test_an_osd_that_holds_nothing_that_may_change_bounds_nothing(tmp_path, seed, tolerance):
+    """Another root, hot: of the others the busiest has the least that any choice of roles, or placement, has."""
+    parts = made(hosts=5, per_host=1, pools=((2, 2, 5),), seed=seed)
+    parts["osd"]["osds"].append({"osd": 5, "up": 1, "in": 1, "weight": 1})
+    parts["crush"]["devices"].append({"id": 5, "name": "osd.5", "class": "ssd"})
+    item = {"id": 5, "weight": 65536, "pos": 0}
+    parts["crush"]["buckets"].append({"id": -90, "name": "fast", "type_name": "root", "items": [item]})
+    cluster = read_cluster(read_dumps(write(tmp_path, parts)))
+    demand = demand_of(cluster, np.ones(6))
+    demand = demand._replace(base=np.array([0, 0, 0, 0, 0, 1e3 * demand.work.sum()]))
+    shared = shared_demand(cluster, demand, tolerance)
+    assert shared.counted.tolist() == [True] * 5 + [False]
+    plan = plan_of(cluster, shared.demand, 0.0, tolerance)
+    load = role_load(cluster, demand, plan.sets)
+    best = every_load(cluster, demand)[:, :5].max(axis=1).min()
+    assert load[5] == demand.base[5]
+    assert plan.roles.bound <= best * (1 + 1e-9) and plan.after.max() == pytest.approx(load[:5].max())
+    if tolerance is None:
+        assert best * (1 - 1e-9) <= load[:5].max() <= 1.01 * best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_osd_that_has_too_much_by_what_stays_reads_nothing(tmp_path, seed):
+    """Two of them: of all choices in which they read nothing, the others have the least largest load."""
+    cluster = cluster_of(tmp_path, hosts=6, per_host=1, pools=((2, 3, 4),), seed=seed)
+    demand = demand_of(cluster, np.ones(6))
+    total = float(demand.work.sum())
+    demand = demand._replace(base=total * np.array([0, 9.0, 0.1, 0, 2.0, 0]))
+    shared = shared_demand(cluster, demand, None)
+    assert np.flatnonzero(~shared.counted).tolist() == [1, 4]
+    loads = every_load(cluster, demand)
+    best = loads[(loads[:, [1, 4]] == demand.base[[1, 4]]).all(axis=1)][:, [0, 2, 3, 5]].max(axis=1).min()
+    plan = plan_of(cluster, shared.demand, 0.0)
+    load = role_load(cluster, demand, plan.sets)
+    np.testing.assert_allclose(load[[1, 4]], demand.base[[1, 4]])
+    assert plan.roles.bound <= best * (1 + 1e-5) and load[[0, 2, 3, 5]].max() <= 1.01 * best
+    # of all choices: what counts of the two is no more than the others have at least
+    counted = (loads - shared.beyond).max(axis=1)
+    assert plan.roles.bound <= counted.min() * (1 + 1e-9) and plan.after.max() <= 1.01 * counted.min()
+    batches = batches_of(cluster, changes(cluster, plan.sets), shared.demand, plan.before, Limits(0.2, 1e30))
+    assert {change.group for batch in batches for change in batch.changes} == set(plan.sets)
+
+
+def test_an_ordinary_demand_is_shared_as_it_is(tmp_path):
+    cluster = cluster_of(tmp_path, hosts=6, pools=((2, 2, 24),))
+    demand = demand_of(cluster, np.ones(12), primary=0.5)
+    for tolerance in (None, 2):
+        shared = shared_demand(cluster, demand, tolerance)
+        assert shared.counted.all() and shared.demand.base.tolist() == demand.base.tolist()
 
 
 def on_others(cluster, plan):

@@ -43,7 +43,10 @@ def recommend(runs: pd.DataFrame, folders: dict[str, str], objective: str = LOAD
         f"{best['max_over_mean']:.3f} instead of {best['max_over_mean_before']:.3f} times the present mean load "
         f"(least possible {best['lower_bound']:.3f})"
     )
-    if gain > 0:
+    counted = best.get("counted_osds")  # rows of earlier versions have none
+    if gain > 0 and pd.notna(counted) and counted < best["osd_count"]:
+        sentence += ", of those OSDs whose load it can change"
+    elif gain > 0:
         sentence += f", so the cluster serves {percent_text(1 / (1 - gain) - 1)} more reads before it is full"
     elif gain < -_NOTHING:
         sentence += f", which is {percent_text(-gain)} more: slow OSDs are spared"

@@ -8,7 +8,11 @@ import numpy as np
 from ecjax.rados.batches import Batch
 from ecjax.rados.plan import Plan, with_sets
 from ecjax.rados.records import Cluster, is_read
+from ecjax.rados.shared import Shared
 from ecjax.studies.spine.batches import Rows
+from ecjax.units import count_text
+
+_NAMED = 3
 
 
 def ratio(load: np.ndarray, mean: float | None = None) -> float:
@@ -21,6 +25,28 @@ def ratio(load: np.ndarray, mean: float | None = None) -> float:
     """
     mean = float(load.mean()) if mean is None else mean
     return float(load.max()) / mean if mean > 0 else 1.0
+
+
+def mean_load(plan: Plan, shared: Shared) -> float:
+    """Mean load before, relative to speed, of the OSDs whose load plans can share out."""
+    return float(plan.before[shared.counted].mean())
+
+
+def note_uncounted(cluster: Cluster, plan: Plan, shared: Shared) -> list[str]:
+    """A line on OSDs whose load plans cannot share out."""
+    others, mean = np.flatnonzero(~shared.counted), mean_load(plan, shared)
+    if not len(others):
+        return []
+    load = plan.before + shared.beyond
+    busiest = int(others[np.argmax(load[others])])
+    names = [f"osd.{osd}" for osd in cluster.osds[others[:_NAMED]].tolist()]
+    few = ", ".join(names) + (", ..." if len(others) > _NAMED else "")
+    times = f", with {load[busiest] / mean:.3g} times that mean" if mean > 0 else ""
+    return [
+        f"busiest OSD and mean load are those of {count_text(int(shared.counted.sum()), 'OSD')}, not of "
+        f"{count_text(len(others), 'other')} ({few}; busiest: osd.{cluster.osds[busiest]}{times}), where nothing may "
+        "change, or more stays than these have at least"
+    ]
 
 
 def plan_rows(batches: Sequence[Batch]) -> Rows:
@@ -53,10 +79,10 @@ def command_rows(batches: Sequence[Batch]) -> Rows:
     ]
 
 
-def batch_rows(plan: Plan, batches: Sequence[Batch]) -> Rows:
+def batch_rows(plan: Plan, batches: Sequence[Batch], shared: Shared) -> Rows:
     """A row for the cluster as it is, and one per batch."""
     nothing = {"changed_groups": 0, "moved_chunks": 0, "moved_bytes": 0.0, "misplaced_share": 0.0}
-    mean = float(plan.before.mean())
+    mean = mean_load(plan, shared)
     rows: Rows = [{"batch": 0, **nothing, "max_over_mean": ratio(plan.before, mean)}]
     for number, batch in enumerate(batches, 1):
         rows.append(
@@ -72,7 +98,7 @@ def batch_rows(plan: Plan, batches: Sequence[Batch]) -> Rows:
     return rows
 
 
-def osd_rows(cluster: Cluster, plan: Plan, speed: np.ndarray) -> Rows:
+def osd_rows(cluster: Cluster, plan: Plan, shared: Shared) -> Rows:
     """A row per OSD: its loads, its shares of the reads, and its shards, before and by the plan."""
     after = with_sets(cluster, plan.sets)
     count, rate = np.diff(cluster.groups.first), cluster.groups.rate
@@ -81,15 +107,16 @@ def osd_rows(cluster: Cluster, plan: Plan, speed: np.ndarray) -> Rows:
         use = is_read(cluster) & (osd >= 0)
         reads = np.bincount(osd[use], np.repeat(rate, count)[use], len(cluster.osds))
         columns.append((reads / reads.sum(), np.bincount(osd[osd >= 0], minlength=len(cluster.osds))))
-    mean = float(plan.before.mean()) or 1.0
+    mean = mean_load(plan, shared) or 1.0
+    before, by_plan = ((load + shared.beyond) / mean for load in (plan.before, plan.after))
     return [
         {
             "osd": int(osd),
             "host": cluster.host[place],
             "device_class": cluster.device_class[place],
-            "speed": float(speed[place]),
-            "load_before": float(plan.before[place]) / mean,
-            "load": float(plan.after[place]) / mean,
+            "speed": float(shared.demand.speed[place]),
+            "load_before": float(before[place]),
+            "load": float(by_plan[place]),
             "read_share_before": float(columns[0][0][place]),
             "read_share": float(columns[1][0][place]),
             "shards_before": int(columns[0][1][place]),

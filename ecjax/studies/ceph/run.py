@@ -12,12 +12,21 @@ from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.rados.batches import Batch, Limits, batches_of
 from ecjax.rados.commands import changes
 from ecjax.rados.plan import Plan, plan_of, role_load, shortened, with_sets
+from ecjax.rados.shared import Shared, shared_demand
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate, least_latency, read_probabilities
 from ecjax.studies.ceph.options import LOAD, MEAN
-from ecjax.studies.ceph.rows import batch_rows, command_rows, osd_rows, plan_rows, ratio
+from ecjax.studies.ceph.rows import (
+    batch_rows,
+    command_rows,
+    mean_load,
+    note_uncounted,
+    osd_rows,
+    plan_rows,
+    ratio,
+)
 from ecjax.studies.ceph.scenarios import scenario_rows
 from ecjax.studies.ceph.tables import TABLES
 from ecjax.studies.spine.batches import Rows
@@ -50,6 +59,7 @@ class Planned(NamedTuple):
     plan: Plan
     batches: list[Batch]
     latencies: list[PlanEstimate]
+    shared: Shared  # what of the loads counts in plan and batches
 
 
 def solve(
@@ -94,33 +104,41 @@ def planned_of(case: Case, within: float, settings: Settings) -> Planned:
         for speed in speeds
     ]
     plan = shortened(case.cluster, case.demand, plans[0].plan, ())
-    plans, speeds = [Planned(plan, [], plans[0].latencies[:1]), *plans], [speeds[0], *speeds]
+    plans = [Planned(plan, [], plans[0].latencies[:1], plans[0].shared), *plans]
     quantity = 0 if settings.objective == MEAN else 1
     # of equal ones the first, which changes nothing
     best = int(np.argmin([planned.latencies[-1][quantity] for planned in plans]))
-    return _as_loads(case, plans[best], speeds[best])
+    return _as_loads(case, plans[best], settings)
 
 
-def _as_loads(case: Case, planned: Planned, planned_for: np.ndarray) -> Planned:
-    """A plan for other speeds, (m,), with the loads and the bound of those that the OSDs have."""
+def _as_loads(case: Case, planned: Planned, settings: Settings) -> Planned:
+    """A plan for other speeds, with the loads and the bound of those that the OSDs have."""
     cluster, speed = case.cluster, case.demand.speed
-    before, after = (role_load(cluster, case.demand, sets) for sets in ({}, planned.plan.sets))
+    shared = shared_demand(cluster, case.demand, settings.tolerance)
+    before, after = (role_load(cluster, shared.demand, sets) for sets in ({}, planned.plan.sets))
     # what OSDs have that are down or out stays there; the rest is at best spread evenly over the others
-    usable = cluster.usable
+    usable = shared.able & cluster.usable
     even = float((after * speed)[usable].sum() / speed[usable].sum())
-    bound = max(even, float(after[~usable].max(initial=0.0)))
+    bound = max(even, float(after[shared.able & ~usable].max(initial=0.0)))
     roles = planned.plan.roles._replace(bound=bound, copies_bound=math.nan)
-    batches = [batch._replace(load=batch.load * planned_for / speed) for batch in planned.batches]
-    return Planned(planned.plan._replace(before=before, after=after, roles=roles), batches, planned.latencies)
+    sets: dict[str, tuple[int, ...]] = {}
+    batches = []
+    for batch in planned.batches:
+        sets |= {change.group: change.after for change in batch.changes}
+        batches.append(batch._replace(load=role_load(cluster, shared.demand, sets)))
+    plan = planned.plan._replace(before=before, after=after, roles=roles)
+    return Planned(plan, batches, planned.latencies, shared)
 
 
 def _planned(case: Case, within: float, settings: Settings) -> Planned:
-    cluster, demand = case.cluster, case.demand
+    cluster = case.cluster
+    shared = shared_demand(cluster, case.demand, settings.tolerance)
+    demand = shared.demand
     plan = plan_of(cluster, demand, within, settings.tolerance)
     listed = changes(cluster, plan.sets)
     batches = batches_of(cluster, listed, demand, plan.before, settings.limits)
     plan = shortened(cluster, demand, plan, {change.group for batch in batches for change in batch.changes})
-    return Planned(plan, batches, _latencies(case, batches, settings.service))
+    return Planned(plan, batches, _latencies(case, batches, settings.service), shared)
 
 
 def _latencies(case: Case, batches: list[Batch], service: Service | None) -> list[PlanEstimate]:
@@ -140,7 +158,7 @@ def _latencies(case: Case, batches: list[Batch], service: Service | None) -> lis
 def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, Any]:
     """What of a plan has columns in ``runs``."""
     plan, roles, cluster, service = planned.plan, planned.plan.roles, case.cluster, settings.service
-    mean = float(plan.before.mean())
+    mean = mean_load(plan, planned.shared)
     before, after = ratio(plan.before, mean), ratio(plan.after, mean)
     bound = roles.bound / mean if mean > 0 else 1.0
     commands = sum(len(change.commands) for batch in planned.batches for change in batch.changes)
@@ -151,6 +169,7 @@ def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, An
         "pool_count": len(cluster.pools),
         "group_count": len(cluster.groups.ids),
         "osd_count": len(cluster.osds),
+        "counted_osds": int(planned.shared.counted.sum()),
         "max_over_mean_before": before,
         "max_over_mean": after,
         "lower_bound": bound,
@@ -161,7 +180,13 @@ def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, An
         "moved_bytes": plan.bytes,
         "batch_count": len(planned.batches),
         "command_count": commands,
-        "notes": "\n".join((*case.notes, *(() if service is None else service.notes))),
+        "notes": "\n".join(
+            (
+                *case.notes,
+                *note_uncounted(cluster, plan, planned.shared),
+                *(() if service is None else service.notes),
+            )
+        ),
     }
     if service is not None:
         columns["service_source"] = service.source
@@ -182,13 +207,13 @@ def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, An
 def datasets_of(case: Case, planned: Planned, settings: Settings, within: float) -> dict[str, Rows]:
     """Rows of the datasets besides ``runs``."""
     plan, batches = planned.plan, planned.batches
-    batch = batch_rows(plan, batches)
+    batch = batch_rows(plan, batches, planned.shared)
     for row, latency in zip(batch, planned.latencies, strict=False):
         row |= {"estimated_mean_s": latency.mean, "estimated_p99_s": latency.p99}
     return {
         "plan": plan_rows(batches),
         "commands": command_rows(batches),
         "batches": batch,
-        "osds": osd_rows(case.cluster, plan, case.demand.speed),
+        "osds": osd_rows(case.cluster, plan, planned.shared),
         "scenarios": scenario_rows(case, plan, batches, settings.what_if, settings.service, within),
     }

@@ -7,9 +7,10 @@ import numpy as np
 from ecjax.errors import UserError
 from ecjax.rados.batches import Batch
 from ecjax.rados.crush import broken, has_room
-from ecjax.rados.plan import BYTES, READS, Plan, mean_read_bytes, plan_of, with_sets
+from ecjax.rados.plan import BYTES, READS, Plan, mean_read_bytes, plan_of, role_load, with_sets
 from ecjax.rados.rates import other_reads
 from ecjax.rados.records import Cluster, Domains, shard_bytes
+from ecjax.rados.shared import shared_demand
 from ecjax.studies.ceph.inputs import Case
 from ecjax.studies.ceph.latencies import Service, estimate
 from ecjax.studies.ceph.rows import ratio
@@ -57,7 +58,7 @@ def scenario_rows(
     """
     cluster = case.cluster
     sets = {BEFORE: cluster.groups.osd, PLAN: with_sets(cluster, plan.sets)}
-    usual = float(plan.before.max())
+    usual = float(role_load(cluster, case.demand, {}).max())
     rows: Rows = []
     for name in names:
         for placement, osd in sets.items():
@@ -246,7 +247,7 @@ def _coded(usual: Reads, pool: int, code: tuple[int, int], placement: str, withi
     changed = case._replace(cluster=other, demand=demand)
     osd = other.groups.osd
     if placement == PLAN:
-        osd = with_sets(other, plan_of(other, demand, within).sets)
+        osd = with_sets(other, plan_of(other, shared_demand(other, demand, None).demand, within).sets)
     served = _served(other, osd, np.ones(len(cluster.osds), bool))
     note = "code: sets are drawn by weight under the rule; a shard read takes as long as now, whatever k is"
     return usual._replace(case=changed, served=served, note=note)
