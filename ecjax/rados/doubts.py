@@ -10,7 +10,7 @@ from ecjax.errors import UserError
 from ecjax.rados.crush import breaking
 from ecjax.rados.files import Dumps
 from ecjax.rados.raw import with_items
-from ecjax.rados.records import Cluster, Entries
+from ecjax.rados.records import Cluster, Entries, Items
 from ecjax.units import count_text
 
 _NAMED = 3
@@ -40,9 +40,8 @@ def note_recovered(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> Non
     if short:
         notes.append(
             f"the logs of {count_text(short, 'group')} reach back over all their objects: where such a group changes "
-            "it is "
-            "recovered, not backfilled, and has less redundancy until that "
-            "is done; take small batches (max_misplaced, max_bytes)"
+            "it is recovered, not backfilled: a swap of roles leaves two shards of each object to be recovered, and "
+            "until they are there is less redundancy, and reads of the object may wait"
         )
 
 
@@ -52,7 +51,7 @@ def note_stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[st
     stale = [
         name
         for name, items in entries.items.items()
-        if name in sets and any(b not in sets[name] for _, b in items)
+        if name in sets and name not in entries.upmap and not _in_effect(sets[name], items)
     ]
     stale += [
         name
@@ -66,6 +65,16 @@ def note_stale(entries: Entries, listed: Sequence[Mapping[str, Any]]) -> list[st
         f"{count_text(len(stale), 'group has', 'groups have')} upmap entries that are not, or not wholly, in effect "
         f"({_few(stale)})"
     ]
+
+
+def _in_effect(osds: tuple[int, ...], items: Items) -> bool:
+    """Whether a set in force has taken each of some items: looked at backwards, as one may go on from another."""
+    held = list(osds)
+    for a, b in reversed(items):
+        if b not in held or a in held:
+            return False
+        held[held.index(b)] = a
+    return True
 
 
 def stored_bytes(listed: Sequence[Mapping[str, Any]], notes: list[str]) -> np.ndarray:

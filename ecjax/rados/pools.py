@@ -100,9 +100,10 @@ def check_same_cluster(
     if not named <= osds:
         refuse(f"osd.{min(named - osds)} in the pg dump and not in the osd dump")
     if dumps.crush is not None:
+        # an OSD that is in no CRUSH map yet holds nothing
         devices = {each["id"] for each in dumps.crush["devices"]}
-        if not osds <= devices:
-            refuse(f"osd.{min(osds - devices)} in the osd dump and not in the crush dump")
+        if not named <= devices:
+            refuse(f"osd.{min(named - devices)} in the pg dump and not in the crush dump")
     if dumps.pools is not None:
         names = {each.get("pool_id", each.get("pool")): each["pool_name"] for each in dumps.pools}
         for pool in pools:

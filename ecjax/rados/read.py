@@ -233,7 +233,7 @@ def _places(dumps: Dumps, osds: np.ndarray) -> tuple[tuple[str, ...], tuple[str,
 
 
 def _weight(dumps: Dumps, osd: Mapping[str, Any]) -> float:
-    """CRUSH weight times reweight of an OSD; 1 for the former where no dump has it.
+    """CRUSH weight times reweight of an OSD; 1 for the former where there is no crush dump, 0 where it is not in it.
 
     Raises:
         UserError: it is no weight.
@@ -255,7 +255,7 @@ def _listed_weight(dumps: Dumps, osd: Mapping[str, Any]) -> float:
         for item in each["items"]:
             if item["id"] == osd["osd"]:
                 return float(item["weight"]) / 0x10000 * reweight
-    return reweight
+    return reweight if dumps.crush is None else 0.0
 
 
 def _domains(

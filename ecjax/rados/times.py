@@ -83,11 +83,14 @@ def _means(counters: Mapping[int, list[Mapping[str, Any]]]) -> dict[int, float]:
     """Mean time of a read at the disk between the first and the last perf dump of an OSD."""
     means = {}
     for osd, dumps in counters.items():
-        latencies = [each.get("bluestore", {}).get("read_lat") for each in (dumps[0], dumps[-1])]
-        if len(dumps) < 2 or None in latencies:
+        # outputs of other commands, as perf histogram dump, may lie beside them
+        latencies = [
+            each["bluestore"]["read_lat"] for each in dumps if "read_lat" in each.get("bluestore", {})
+        ]
+        if len(latencies) < 2:
             continue
-        count = latencies[1]["avgcount"] - latencies[0]["avgcount"]
-        total = latencies[1]["sum"] - latencies[0]["sum"]
+        count = latencies[-1]["avgcount"] - latencies[0]["avgcount"]
+        total = latencies[-1]["sum"] - latencies[0]["sum"]
         if count > 0 and total > 0:
             means[osd] = total / count
     return means

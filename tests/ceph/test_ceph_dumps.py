@@ -435,6 +435,44 @@ def test_pools_that_are_not_planned_are_load_that_stays(tmp_path):
     np.testing.assert_allclose(demand_of(cluster, np.ones(8), "bytes").base, cluster.background_bytes)
 
 
+def test_reads_of_groups_without_counted_ones_have_the_bytes_of_their_pool(tmp_path):
+    """Reads of 1 MiB of 2+2 are halves, those of 4 MiB of 2+1 are 2 MiB; one group of each pool is new."""
+    parts = made(pools=((2, 2, 8), (2, 1, 8)))
+    first, last = (dump["pg_map"]["pg_stats"] for dump in parts["groups"])
+    for each, early in zip(last[8:], first[8:], strict=True):
+        reads = each["stat_sum"]["num_read"] - early["stat_sum"]["num_read"]
+        each["stat_sum"]["num_read_kb"] = early["stat_sum"]["num_read_kb"] + 4096 * reads
+    del first[8], first[0]
+    cluster = cluster_of(tmp_path, parts)
+    assert np.isnan(cluster.groups.read_bytes[[0, 8]]).all()
+    size = np.repeat([2.0**19, 2.0**21], 8)
+    np.testing.assert_allclose(demand_of(cluster, np.ones(8), "bytes").work, cluster.groups.rate * size)
+
+
+def test_an_osd_that_is_in_no_crush_map_yet_takes_nothing(tmp_path):
+    parts = made(hosts=8, pools=((2, 2, 48),))
+    parts["osd"]["osds"].append(parts["osd"]["osds"][0] | {"osd": 16})
+    cluster = cluster_of(tmp_path, parts)
+    assert cluster.weight[16] == 0 and not cluster.usable[16]
+    plan = plan_of(cluster, demand_of(cluster, np.ones(17)), 0.05, tolerance=3)
+    assert plan.sets and not any(16 in osds for osds in plan.sets.values())
+
+
+def test_items_that_go_on_from_each_other_are_in_effect(tmp_path):
+    """(a, b), (b, c) in this order: the position of a is that of c; in the other order it would be that of b."""
+    parts = made(hosts=8)
+    group = parts["groups"][1]["pg_map"]["pg_stats"][5]
+    held = group["up"]
+    last = held[0] ^ 1  # the other OSD of the same host
+    first, between = [osd for osd in range(16) if osd // 2 not in {each // 2 for each in held}][:2]
+    group["up"] = group["acting"] = [last, *held[1:]]
+    pairs = [(first, between), (between, last)]
+    for name, listed, doubtful in (("chained", pairs, False), ("reversed", pairs[::-1], True)):
+        mappings = [{"from": a, "to": b} for a, b in listed]
+        parts["osd"]["pg_upmap_items"] = [{"pgid": "1.5", "mappings": mappings}]
+        assert any("upmap entries" in note for note in cluster_of(tmp_path / name, parts).notes) == doubtful
+
+
 def test_own_sets_of_another_time_are_not_used(tmp_path):
     parts = made(items=1)
     sets = {name: {"raw": list(osds), "up": list(osds)} for name, osds in parts["raw"].items()}
@@ -537,7 +575,8 @@ def test_full_histories_are_no_samples():
     long = {"size": 20, "duration": 4, "ops": [operation(s) for s in range(5)]}
     assert incomplete(whole) is None and incomplete(full) == "5 of 5" and incomplete(long) == "4 s of 4 s"
     counters = [{"bluestore": {"read_lat": {"avgcount": n, "sum": n * 0.25}}} for n in (4, 8)]
-    times = service_times({0: whole, 1: full}, {0: counters, 1: counters[:1]})
+    other = {"osd": {"op_r_latency_in_bytes_histogram": {}}, "bluestore": {}}  # perf histogram dump
+    times = service_times({0: whole, 1: full}, {0: [other, *counters, other], 1: counters[:1]})
     assert times.samples == {0: (0.002,) * 5} and times.means == {0: 0.25}
     assert "osd.1 (5 of 5)" in times.notes[0] and "refused" in times.notes[0]
 

@@ -51,6 +51,15 @@ def service_of(case: Case, options: CephOptions) -> Service | None:
     return service._replace(notes=(*service.notes, note))
 
 
+def with_service(case: Case, options: CephOptions) -> tuple[Case, Service | None]:
+    """A case and its service times; where there are none, with notes on what of its dumps was refused as such."""
+    service = service_of(case, options)
+    if service is not None:
+        return case, service
+    refused = service_times(case.dumps.operations, case.dumps.counters).notes
+    return case._replace(notes=(*case.notes, *refused)), None
+
+
 def _known(case: Case, options: CephOptions) -> Service | None:
     speed = case.demand.speed
     if options.service_s is not None:
@@ -61,8 +70,15 @@ def _known(case: Case, options: CephOptions) -> Service | None:
         return _sampled(case.cluster, times)
     if times.means:
         pooled = float(np.mean(list(times.means.values())))
-        means = np.array([times.means.get(osd, pooled) for osd in case.cluster.osds.tolist()])
+        osds = case.cluster.osds.tolist()
+        means = np.array([times.means.get(osd, pooled) for osd in osds])
         note = f"service times: means of bluestore.read_lat, service_cv={options.service_cv:g} is assumed"
+        missing = sum(osd not in times.means for osd in osds)
+        if missing:
+            note += (
+                f"; {missing} of {len(osds)} OSDs have no two perf dumps with reads between them: they count as the "
+                "mean of the others"
+            )
         return _named(means, options.service_cv, "perf dump", (*times.notes, note))
     return None
 

@@ -13,7 +13,8 @@ MEASURED, EQUAL = "measured", "equal"
 READS, BYTES = "reads", "bytes"
 LOAD, MEAN, P99 = "load", "mean", "p99"
 _SCENARIO = re.compile(
-    r"osd\.\d+|host:[^:]+|slow:osd\.\d+:\d+(\.\d+)?|fast_read:[^:]+|code:[^:]+:[1-9]\d*\+\d+|backfill:\d+(\.\d+)?([eE]\+?\d+)?"
+    r"osd\.\d+|host:[^:]+|slow:osd\.\d+:(?!0+(\.0+)?$)\d+(\.\d+)?|fast_read:[^:]+|code:[^:]+:[1-9]\d*\+\d+"
+    r"|backfill:\d+(\.\d+)?([eE]\+?\d+)?"
 )
 _SCENARIOS = "osd.N, host:NAME, slow:osd.N:TIMES, fast_read:POOL, code:POOL:K+M, backfill:BYTES_PER_S"
 _SPEEDS = "a mapping of device classes or OSDs to numbers above 0, as {hdd: 1, ssd: 8, osd.3: 0.5}"
@@ -114,7 +115,8 @@ class CephOptions:
     )
     verify: str | None = option(
         None,
-        "folder of the results of an earlier ecjax ceph: say what of its plan is in force in these dumps",
+        "folder of the results of an earlier ecjax ceph: say which batches of its plan are in force in these dumps, "
+        "and which is next",
     )
     plan_run: str | None = option(
         None, "verify, apply: which run of the results, by run_id; default: recommended"
@@ -154,5 +156,9 @@ class CephOptions:
         if self.plan_run is not None and self.verify is None:
             raise UserError(
                 f"plan_run={self.plan_run}: found no verify=; allowed: with verify=FOLDER of results"
+            )
+        if self.load == BYTES and self.rates == EQUAL:
+            raise UserError(
+                "load=bytes: found rates=equal, of which no read has bytes; allowed: rates=measured, or load=reads"
             )
         return self

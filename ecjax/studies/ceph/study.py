@@ -13,7 +13,7 @@ from ecjax.rados.batches import Limits
 from ecjax.studies.ceph.acting import apply_plan, collect_dumps, verify_plan
 from ecjax.studies.ceph.figures.kinds import draw
 from ecjax.studies.ceph.inputs import Case, read_case
-from ecjax.studies.ceph.latencies import is_estimated, service_of
+from ecjax.studies.ceph.latencies import is_estimated, with_service
 from ecjax.studies.ceph.options import LOAD, CephOptions
 from ecjax.studies.ceph.recommend import recommend
 from ecjax.studies.ceph.run import Item, Settings, solve
@@ -56,7 +56,7 @@ def ceph_study(options: CephOptions, console: Console) -> int:
 
 
 def _work(options: CephOptions, engine: Engine) -> Work:
-    case = read_case(options)
+    case, service = with_service(read_case(options), options)
     cluster = case.cluster
     check_scenarios(cluster, options.what_if)
     names = ", ".join(f"{pool.name} ({pool.k}+{pool.n - pool.k})" for pool in cluster.pools)
@@ -65,7 +65,6 @@ def _work(options: CephOptions, engine: Engine) -> Work:
     for within in options.within:
         item = _item(case, within, options)
         items[item.run.run_id] = item
-    service = service_of(case, options)
     if options.objective != LOAD and service is None:
         raise UserError(
             f"objective={options.objective}: found no service times; allowed: with service_s=, complete "
