@@ -3,13 +3,13 @@
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ecjax.errors import UserError
 from ecjax.rados.commands import preparing
-from ecjax.rados.files import COMMANDS, parsed, read_dumps
+from ecjax.rados.files import COMMANDS, Dumps, parsed, read_dumps
 from ecjax.rados.read import EQUAL, Reading, read_cluster
 from ecjax.rados.records import Cluster, Entries
 from ecjax.rados.verify import Expected, Finding, findings, moved_on, same_entries
@@ -23,14 +23,16 @@ _OF_MOVING = frozenset(
 )
 # flags under which no data moves
 _STOPPED = ("nobackfill", "norebalance", "norecover", "pause")
+_FLAGS, _ERROR = "OSDMAP_FLAGS", "HEALTH_ERR"
 
 
 class Applied(NamedTuple):
     """How far a plan was brought."""
 
     batches: int  # that were made, and read back once each was done
-    findings: tuple[Finding, ...]  # why it stopped; empty: it did not
-    line: str  # the same in words; empty: all batches are in force
+    findings: tuple[Finding, ...]  # groups that are not as expected
+    line: str  # why it stopped; empty: all batches are in force
+    begun: int = 0  # batches of which commands were run
 
 
 def collect_script(folder: str, seconds: float, command: str) -> str:
@@ -83,7 +85,10 @@ def _run(words: Sequence[str]) -> str:
             time.sleep(_POLL_S)
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired:
+            said = f"no answer within {_TIMEOUT_S} s"
+            continue
+        except OSError as error:
             raise UserError(
                 f"ceph={words[0]}: found {error}; allowed: a command that reaches the cluster"
             ) from error
@@ -93,20 +98,50 @@ def _run(words: Sequence[str]) -> str:
     raise UserError(f"{' '.join(words)}: found {said}; allowed: a command that the cluster accepts")
 
 
-def cluster_now(folder: Path, command: str, pools: tuple[str, ...]) -> Cluster:
-    """The sets and entries of a running cluster; its dumps go into a folder."""
+def cluster_now(folder: Path, command: str, groups: Collection[str]) -> Cluster:
+    """The sets and entries of a running cluster; its dumps go into a folder.
+
+    Args:
+        folder: for the dumps.
+        command: that is ``ceph``.
+        groups: of which pools are read: others may be created, split or removed meanwhile; empty: all pools.
+
+    Raises:
+        UserError: a command fails, or dumps cannot be read.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, words in COMMANDS.items():
         if name != _LAST:
             (folder / name).write_text(_asked(command, words.split()))
-    return read_cluster(read_dumps(folder), Reading(EQUAL, pools, moving=True))
+    return cluster_of_groups(read_dumps(folder), groups)
+
+
+def cluster_of_groups(dumps: Dumps, groups: Collection[str]) -> Cluster:
+    """The pools of some groups, of dumps whose groups may move; empty: all pools.
+
+    Raises:
+        UserError: dumps cannot be read, or no pool of these groups is there.
+    """
+    ids = {name.split(".")[0] for name in groups}
+    pools = tuple(each["pool_name"] for each in dumps.osd["pools"] if str(each["pool"]) in ids)
+    if ids and not pools:
+        raise UserError(f"{dumps.source}: found no pool of the plan's groups; allowed: dumps of its cluster")
+    return read_cluster(dumps, Reading(EQUAL, pools, moving=True))
+
+
+class Check(NamedTuple):
+    """What ``ceph health -f json`` says of one code."""
+
+    message: str
+    error: bool = False  # HEALTH_ERR
+    number: int = 0  # of what is ill; 0: not told
 
 
 class Health(NamedTuple):
     """What ``ceph health -f json`` says."""
 
     error: bool  # HEALTH_ERR
-    checks: Mapping[str, str]  # message by code
+    checks: Mapping[str, Check]  # by code
 
 
 def health_now(command: str) -> Health:
@@ -117,9 +152,16 @@ def health_now(command: str) -> Health:
     """
     said = parsed(_asked(command, ["health"]).encode())
     try:
-        checks = {code: str(each["summary"]["message"]) for code, each in said.get("checks", {}).items()}
-        return Health(said["status"] == "HEALTH_ERR", checks)
-    except (KeyError, TypeError, AttributeError) as error:
+        checks = {
+            code: Check(
+                str(each["summary"]["message"]),
+                each.get("severity") == _ERROR,
+                int(each["summary"].get("count", 0)),
+            )
+            for code, each in said.get("checks", {}).items()
+        }
+        return Health(said["status"] == _ERROR, checks)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(f"{command} health: found no {error}; allowed: ceph's output") from error
 
 
@@ -127,25 +169,42 @@ def _unfit(health: Health) -> str:
     """Why nothing is to be applied to a cluster, in words; empty: it may be."""
     if health.error:
         return f"health is HEALTH_ERR ({_named(health.checks)}): mend that first"
-    message = health.checks.get("OSDMAP_FLAGS", "")
-    stopped = [flag for flag in _STOPPED if flag in message]
+    stopped = [flag for flag in sorted(_flags(health)) if flag.startswith(_STOPPED)]
     return f"{stopped[0]} is set, no data would move: unset it first" if stopped else ""
 
 
 def _worse(before: Health, now: Health) -> str:
     """What is new in health that moving data does not explain, in words; empty: nothing."""
-    fresh = {
-        code: text
-        for code, text in now.checks.items()
-        if code not in before.checks and code not in _OF_MOVING
+    worse = {
+        code: check
+        for code, check in now.checks.items()
+        if code not in _OF_MOVING and _is_worse(code, before.checks.get(code), check)
     }
-    if now.error or fresh:
-        return f"health has become worse ({_named(fresh or now.checks)})"
+    if _flags(now) - _flags(before):
+        worse |= {_FLAGS: now.checks[_FLAGS]}
+    if now.error or worse:
+        return f"health has become worse ({_named(worse or now.checks)})"
     return ""
 
 
-def _named(checks: Mapping[str, str]) -> str:
-    return "; ".join(f"{code}: {text}" for code, text in sorted(checks.items())) or "no check is named"
+def _is_worse(code: str, before: Check | None, now: Check) -> bool:
+    """Whether a check is new, or one of OSDs is graver or of more of them; counts of others come and go."""
+    if before is None:
+        return True
+    of_osds = code.startswith("OSD_") and "SLOW_PING" not in code
+    return of_osds and ((now.error and not before.error) or now.number > before.number)
+
+
+def _flags(health: Health) -> set[str]:
+    """Flags of the map, as "noout,nobackfill flag(s) set" names them."""
+    check = health.checks.get(_FLAGS)
+    return set() if check is None else set(check.message.partition(" ")[0].split(","))
+
+
+def _named(checks: Mapping[str, Check]) -> str:
+    return (
+        "; ".join(f"{code}: {check.message}" for code, check in sorted(checks.items())) or "no check is named"
+    )
 
 
 def apply_batches(
@@ -188,23 +247,28 @@ def apply_batches(
     for line in preparing(now.min_client) if batches else ():
         _run([*shlex.split(command), *shlex.split(line)[1:]])
     entries, done = now.entries, dict[str, tuple[int, ...]]()
-    for place, (commands, sets) in enumerate(batches):
-        say(f"batch {place + 1} of {len(batches)}: {len(commands)} commands")
-        for line in commands:
-            words = shlex.split(line)
-            _run([*shlex.split(command), *words[1:]])
-        expected = Expected(plan.fsid, plan.before, sets)
-        stopped = _awaited(look, lambda: _worse(first, health()), expected, wait_s)
-        if stopped is not None:
-            wrong, why = stopped
-            return Applied(place, tuple(wrong), f"batch {place + 1}: {why}")
-        done |= sets
-        if wrong := _changed_by_others(plan, done, entries, look()):
+    for number, (commands, sets) in enumerate(batches, 1):
+        say(f"batch {number} of {len(batches)}: {len(commands)} commands")
+        made = number - 1
+        try:
+            for line in commands:
+                _run([*shlex.split(command), *shlex.split(line)[1:]])
+            expected = Expected(plan.fsid, plan.before, sets)
+            stopped = _awaited(look, lambda: _worse(first, health()), expected, wait_s)
+            if stopped is not None:
+                wrong, why = stopped
+                return Applied(made, tuple(wrong), f"batch {number}: {why}", number)
+            made, done = number, {**done, **sets}
+            wrong = _changed_by_others(plan, done, entries, look())
+        except UserError as error:
+            # how far it came is what matters most now
+            return Applied(made, (), f"batch {number}: {error}", number)
+        if wrong:
             line = (
                 "groups of the plan are no longer as its batches left them, or as it found them: plan again"
             )
-            return Applied(place + 1, tuple(wrong), line)
-    return Applied(len(batches), (), "")
+            return Applied(made, tuple(wrong), line, number)
+    return Applied(len(batches), (), "", len(batches))
 
 
 def _changed_by_others(
@@ -228,19 +292,23 @@ def _changed_by_others(
 def _awaited(
     look: Callable[[], Cluster], worse: Callable[[], str], expected: Expected, wait_s: float
 ) -> tuple[list[Finding], str] | None:
-    """Wait until sets are as expected and clean.
+    """Wait until sets are as expected and clean; where the cluster cannot be read, it is asked again.
 
     Returns:
         None, or what is not as expected and why the wait ended: health has become worse, or the time is over.
     """
     end = time.monotonic() + wait_s
     while True:
-        if why := worse():
-            return [], why
-        now = look()
-        wrong = findings(expected, now)
-        if not wrong and now.groups.movable.all():
-            return None
+        wrong, unread = list[Finding](), ""
+        try:
+            if why := worse():
+                return [], why
+            now = look()
+            wrong = findings(expected, now)
+            if not wrong and now.groups.movable.all():
+                return None
+        except UserError as error:
+            unread = f" ({error})"
         if time.monotonic() >= end:
-            return wrong, f"it did not take effect within {wait_s:g} s"
+            return wrong, f"it did not take effect within {wait_s:g} s{unread}"
         time.sleep(_POLL_S)

@@ -1,6 +1,6 @@
 """What of a plan is in force: sets and entries read back, held against those expected. Exit codes say nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ecjax.rados.records import Cluster, Entries
@@ -20,6 +20,43 @@ class Finding(NamedTuple):
     group: str
     why: str
     found: tuple[int, ...]
+
+
+class Progress(NamedTuple):
+    """How far the batches of a plan are."""
+
+    in_force: tuple[int, ...]  # batches, from 1, all of whose groups are in their new sets
+    begun: tuple[int, ...]  # batches of which a group is, or is about to be
+    findings: tuple[
+        Finding, ...
+    ]  # groups of begun batches not in their new sets, of others neither as before
+
+
+def progress(expected: Expected, batches: Sequence[Mapping[str, tuple[int, ...]]], now: Cluster) -> Progress:
+    """Which batches of a plan were run, and what of these is not as expected; what was not begun is no finding.
+
+    Args:
+        expected: of the whole plan.
+        batches: the sets that each brings about, in order.
+        now: read back.
+    """
+    held = now.sets
+
+    def arrives(name: str, osds: tuple[int, ...]) -> bool:
+        # pg dump lags behind the map
+        return held.get(name) == osds or now.entries.upmap.get(name) == osds
+
+    begun = [
+        number
+        for number, sets in enumerate(batches, 1)
+        if any(arrives(name, osds) for name, osds in sets.items())
+    ]
+    done = {name: osds for number in begun for name, osds in batches[number - 1].items()}
+    later = {name: osds for name, osds in expected.before.items() if name not in done}
+    wrong = findings(expected._replace(after=done), now) + moved_on(expected._replace(before=later), now)
+    named = {each.group for each in wrong}
+    in_force = [number for number in begun if named.isdisjoint(batches[number - 1])]
+    return Progress(tuple(in_force), tuple(begun), tuple(wrong))
 
 
 def findings(expected: Expected, now: Cluster) -> list[Finding]:

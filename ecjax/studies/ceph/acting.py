@@ -1,6 +1,7 @@
 """What ``ecjax ceph`` does besides planning: collects dumps, says what of a plan is in force, applies it."""
 
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,14 +9,14 @@ from rich.console import Console
 
 from ecjax.console import OutputMode, conclude, log, output_mode, say
 from ecjax.rados.files import read_dumps
-from ecjax.rados.live import apply_batches, cluster_now, collect, health_now
-from ecjax.rados.read import EQUAL, Reading, read_cluster
-from ecjax.rados.verify import Finding, findings, moved_on
+from ecjax.rados.live import apply_batches, cluster_now, cluster_of_groups, collect, health_now
+from ecjax.rados.verify import Finding, moved_on, progress
 from ecjax.studies.ceph.options import CephOptions
 from ecjax.studies.ceph.recommend import NOTHING_GAINED
-from ecjax.studies.ceph.scripts import read_scripts
+from ecjax.studies.ceph.scripts import FOLDER, batch_name, read_scripts
 from ecjax.studies.spine.as_json import print_object
 from ecjax.studies.spine.sentences import word
+from ecjax.tables.folder import location
 from ecjax.units import count_text
 
 _MOST = 20  # groups that are named
@@ -34,30 +35,53 @@ def collect_dumps(options: CephOptions, console: Console) -> int:
 
 
 def verify_plan(options: CephOptions, console: Console) -> int:
-    """Say what of a plan is in force in dumps taken later; returns the exit code: 0 all of it, 1 not.
+    """Say which batches of a plan are in force in dumps taken later, and which is next.
+
+    Returns:
+        0 where at least one was run and all that were are in force, else 1.
 
     Raises:
         UserError: the plan or the dumps cannot be read.
     """
     scripts = read_scripts(str(options.verify), options.plan_run)
-    now = read_cluster(read_dumps(str(options.dumps)), Reading(EQUAL, moving=True))
     expected = scripts.expected
+    now = cluster_of_groups(read_dumps(str(options.dumps)), expected.before)
     if now.fsid != expected.fsid:
         line = f"The dumps are of cluster {now.fsid}, plan {scripts.run_id} is of {expected.fsid}."
         return _ended(console, line, (), 1)
-    wrong = findings(expected, now)
+    made = progress(expected, [sets for _, sets in scripts.batches], now)
     moving = int((~now.groups.movable).sum())
+    count = len(scripts.batches)
     still = f"; {count_text(moving, 'group is', 'groups are')} not active+clean yet" if moving else ""
-    if not wrong:
+    left = [number for number in range(1, count + 1) if number not in made.in_force]
+    following = f"{batch_name(left[0])}.sh" if left else None
+    facts = {"batches": count, "in_force": list(made.in_force), "next": None if made.findings else following}
+    if not made.findings and not left:
         every = count_text(len(expected.after), "group has its new set", "groups have their new sets")
         line = f"{every}, as in plan {scripts.run_id}{still}."
-        return _ended(console, line, (), 0)
-    elsewhere = moved_on(expected, now)
-    done = len(expected.after) - len(wrong)
-    line = f"{done} of {count_text(len(expected.after), 'group')} of plan {scripts.run_id} in the new sets{still}"
-    if elsewhere:
+        return _ended(console, line, (), 0, facts)
+    named = _batches_text(made.in_force, count)
+    verb = "is" if len(made.in_force) == 1 else "are"
+    line = f"{named[0].upper()}{named[1:]} of plan {scripts.run_id} {verb} in force{still}"
+    if not made.findings:
+        when = " when all are" if moving else ""
+        return _ended(console, f"{line}; next{when}: {following}.", (), 0 if made.in_force else 1, facts)
+    if begun := [number for number in made.begun if number not in made.in_force]:
+        line += f"; begun, and not as expected: {_batches_text(begun, count)}"
+    if elsewhere := moved_on(expected, now):
         line += f"; {len(elsewhere)} are neither as before nor as planned: plan again"
-    return _ended(console, line + ".", tuple(wrong), 1)
+    return _ended(console, line + ".", made.findings, 1, facts)
+
+
+def _batches_text(numbers: Sequence[int], count: int) -> str:
+    """Batches in words: 0 of 3 batches, batch 2 of 3, batches 1 to 2 of 3, batches 1, 3 of 3."""
+    if not numbers:
+        return f"0 of {count_text(count, 'batch', 'batches')}"
+    if len(numbers) == 1:
+        return f"batch {numbers[0]} of {count}"
+    in_a_row = len(numbers) == numbers[-1] - numbers[0] + 1
+    text = f"{numbers[0]} to {numbers[-1]}" if in_a_row else ", ".join(map(str, numbers))
+    return f"batches {text} of {count}"
 
 
 def apply_plan(options: CephOptions, console: Console) -> int:
@@ -66,7 +90,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
     None of them is run of a plan that was not worth its commands, unless it is named: exit code 0.
 
     Raises:
-        UserError: the plan cannot be read, or a command is refused.
+        UserError: the plan, or the cluster as it is, cannot be read.
     """
     folder = options.verify or options.out
     scripts = read_scripts(folder, options.plan_run)
@@ -77,7 +101,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
         return _ended(console, line + ".", (), 0)
     with tempfile.TemporaryDirectory() as dumps:
         applied = apply_batches(
-            partial(cluster_now, Path(dumps), options.ceph, ()),
+            partial(cluster_now, Path(dumps), options.ceph, scripts.expected.before),
             partial(health_now, options.ceph),
             options.ceph,
             scripts.expected,
@@ -91,11 +115,31 @@ def apply_plan(options: CephOptions, console: Console) -> int:
         line = f"{every} of plan {scripts.run_id} {'is' if count == 1 else 'are'} in force, read back."
         return _ended(console, line, (), 0)
     line = f"Stopped after {applied.batches} of {count} batches: {applied.line}."
+    if applied.begun:
+        undo = [f"{batch_name(number)}-undo.sh" for number in {applied.begun, 1}]
+        line += (
+            f" What was begun is taken back by {' to '.join(sorted(undo, reverse=True))} in "
+            f"{location(folder) / FOLDER / scripts.run_id}, the last one first."
+        )
     return _ended(console, line, applied.findings, 1)
 
 
-def _ended(console: Console, line: str, wrong: tuple[Finding, ...], code: int) -> int:
-    """Say how it ended, and which groups are not as they should be."""
+def _ended(
+    console: Console,
+    line: str,
+    wrong: tuple[Finding, ...],
+    code: int,
+    facts: dict[str, object] | None = None,
+) -> int:
+    """Say how it ended, and which groups are not as they should be.
+
+    Args:
+        console: where to.
+        line: how it ended.
+        wrong: groups.
+        code: exit code.
+        facts: that ``--json`` prints besides.
+    """
     for each in wrong[:_MOST]:
         sets = f" (found {', '.join(map(str, each.found))})" if each.found else ""
         say(console, f"group {each.group}: {each.why}{sets}", "red")
@@ -104,5 +148,5 @@ def _ended(console: Console, line: str, wrong: tuple[Finding, ...], code: int) -
     conclude(console, line)
     if output_mode() is OutputMode.JSON:
         listed = [{"group": each.group, "why": each.why, "found": list(each.found)} for each in wrong]
-        print_object({"job": "ceph", "line": line, "findings": listed, "exit_code": code})
+        print_object({"job": "ceph", "line": line, **(facts or {}), "findings": listed, "exit_code": code})
     return code

@@ -21,6 +21,12 @@ from ecjax.units import bytes_text, count_text
 
 FOLDER = "scripts"
 _HEAD = "#!/bin/sh\nset -e\n"
+_UNDO_ALL = (
+    "# takes back all batches at once, the last one first, whatever max_misplaced and max_bytes allow\n"
+    "# only after all of them were run: else batch-NNN-undo.sh of those that were, the last one first, each when all\n"
+    "# groups are active+clean again\n"
+)
+_UNDO_ONE = "# takes back this batch: after all later ones that were run, when all groups are active+clean\n"
 
 
 class Scripts(NamedTuple):
@@ -50,15 +56,15 @@ def write_scripts(out: str, run: pd.Series) -> Path | None:
     texts = {
         "plan.csv": _csv(plan),
         "plan.json": json.dumps(plan.drop(columns="run_id").to_dict("records"), indent=1) + "\n",
-        "undo.sh": _HEAD + "# takes back all batches, the last one first\n" + _undo(commands),
+        "undo.sh": _HEAD + _UNDO_ALL + _undo(commands),
     }
     min_client = run.get("min_client")  # rows of earlier versions have none
     first = preparing(min_client if isinstance(min_client, str) else "")
     for number, rows in commands.groupby("batch"):
         about = batches[batches["batch"] == number].iloc[0]
-        name = f"batch-{number:03d}"
+        name = batch_name(number)
         texts[f"{name}.sh"] = _HEAD + _about(about, run) + "\n".join([*first, *rows["command"]]) + "\n"
-        texts[f"{name}-undo.sh"] = _HEAD + _undo(rows)
+        texts[f"{name}-undo.sh"] = _HEAD + _UNDO_ONE + _undo(rows)
         sets = {group: json.loads(osds) for group, osds in zip(rows["group"], rows["expected"], strict=True)}
         texts[f"{name}-expected.json"] = json.dumps(sets, indent=1) + "\n"
     texts[CHECKSUMS] = checksums(texts)
@@ -72,6 +78,11 @@ def write_scripts(out: str, run: pd.Series) -> Path | None:
             if old.name not in texts:
                 old.unlink(missing_ok=True)
     return folder
+
+
+def batch_name(number: int) -> str:
+    """Name of the files of a batch, from 1, before what tells them apart."""
+    return f"batch-{number:03d}"
 
 
 def _about(batch: pd.Series, run: pd.Series) -> str:
@@ -88,7 +99,8 @@ def _about(batch: pd.Series, run: pd.Series) -> str:
             f"{1e3 * batch['estimated_p99_s']:.3g} ms"
         )
     lines += [
-        "start the next batch only when all groups are active+clean and ecjax ceph DUMPS verify= finds nothing;",
+        "start the next batch only when all groups are active+clean and ecjax ceph DUMPS verify= of later dumps says "
+        "that this one is in force;",
         "exit codes of these commands say nothing: the monitor may drop what it has accepted",
     ]
     return "".join(f"# {line}\n" for line in lines)

@@ -13,6 +13,7 @@ from ceph_dumps import SECONDS, made, write
 
 import ecjax
 from ecjax.cli import main
+from ecjax.errors import UserError
 from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.rados import live
 from ecjax.rados.batches import Limits
@@ -66,17 +67,22 @@ class Cluster:
         self.parts, self.dropping, self.lines = parts, dropping, []
         self.health, self.ill_after = {"status": "HEALTH_OK", "checks": {}}, None
         self.after = {}  # what somebody else commands once we have changed a group
+        self.failing = {}  # how often a dump, or a command on a group, still fails
         self.map = Map(parts["raw"], dict.fromkeys(parts["raw"], domains), frozenset(), Entries({}, items))
 
     def __call__(self, words):
         assert words[0] == "ceph"
+        what = words[3] if words[-1] != "json" else " ".join(words[1:-2])
+        if self.failing.get(what) and self.lines:
+            self.failing[what] -= 1
+            raise UserError(f"{what}: found trouble; allowed: none")
         if words[-1] != "json":
             self.lines.append(shlex.join(words))
             if words[3] not in self.dropping:
                 self.map = applied(self.map, [shlex.join(words)])
             self.map = applied(self.map, self.after.get(words[3], []))
             return ""
-        return json.dumps(self.dump(" ".join(words[1:-2])))
+        return json.dumps(self.dump(what))
 
     def dump(self, what):
         if what == "health":
@@ -162,6 +168,9 @@ def test_scripts_are_verified_as_the_tables_are(place, tmp_path, capsys):
     script.write_text(script.read_text().replace("pg-upmap", "pg-upmap ", 1))
     (folder / "undo.sh").unlink()
     capsys.readouterr()
+    assert main(["verify", str(out), "--json"]) == 1
+    datasets = {each["dataset"]: each for each in json.loads(capsys.readouterr().out)["datasets"]}
+    assert datasets["scripts"]["wrong"] == 2 and sum(each["wrong"] for each in datasets.values()) == 2
     assert main(["verify", str(out)]) == 1
     said = capsys.readouterr().out
     assert "batch-001.sh: has other bytes than were written" in said and "undo.sh: is missing" in said
@@ -202,6 +211,107 @@ def test_apply_then_verify(place, cluster, capsys):
     assert main(["ceph", f"collect={place / 'gone'}", "wait_s=0"]) == 0
     assert main(["ceph", str(place / "gone"), f"verify={out}"]) == 1
     assert f"group {name}: it has no entry" in capsys.readouterr().out
+
+
+def verified(capsys, cluster, out, folder):
+    """Exit code and what is printed of a plan beside what the cluster holds."""
+    assert main(["ceph", f"collect={folder}", "wait_s=0", "--quiet"]) == 0
+    capsys.readouterr()
+    code = main(["ceph", str(folder), f"verify={out}", "--json"])
+    return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_batches_that_were_not_begun_are_no_findings(place, cluster, capsys, tmp_path):
+    out, folder = place / "out", scripts(place)
+    count = int(read_results(out, "runs")["batch_count"].iloc[0])
+    cluster.map = applied(cluster.map, lines_of(folder / "batch-001.sh"))
+    code, printed = verified(capsys, cluster, out, tmp_path / "first")
+    assert (code, printed["findings"], printed["in_force"], printed["next"]) == (0, [], [1], "batch-002.sh")
+    assert f"Batch 1 of {count} of plan" in printed["line"]
+    # of a batch that was begun each group that is not in its new set is one, and none of the others
+    cluster.map = applied(cluster.map, lines_of(folder / "batch-002.sh"))
+    commands = read_results(out, "commands")
+    groups = commands.loc[commands["batch"] == 2, "group"]
+    lost = next(name for name in groups if name not in cluster.parts["osd"]["pg_upmap_items"])
+    assert len(groups) > 1
+    cluster.map = applied(cluster.map, [f"ceph osd rm-pg-upmap {lost}"])
+    code, printed = verified(capsys, cluster, out, tmp_path / "second")
+    assert (code, printed["in_force"], printed["next"]) == (1, [1], None)
+    assert [each["group"] for each in printed["findings"]] == [lost]
+    assert "begun, and not as expected: batch 2" in printed["line"]
+
+
+def test_a_group_of_a_later_batch_that_somebody_else_moved_is_a_finding(place, cluster, capsys, tmp_path):
+    commands = read_results(place / "out", "commands")
+    groups = commands.loc[commands["batch"] == 2, "group"]
+    moved = next(name for name in groups if name not in cluster.map.entries.items)
+    raw = cluster.parts["raw"][moved]
+    cluster.map = applied(cluster.map, lines_of(scripts(place) / "batch-001.sh"))
+    # the other OSD of the host
+    cluster.map = applied(cluster.map, [f"ceph osd pg-upmap-items {moved} {raw[0]} {raw[0] ^ 1}"])
+    code, printed = verified(capsys, cluster, place / "out", tmp_path / "later")
+    assert (code, printed["in_force"]) == (1, [1])
+    assert [each["group"] for each in printed["findings"]] == [moved] and "plan again" in printed["line"]
+
+
+def test_undo_of_all_says_that_it_is_for_all(place):
+    folder = scripts(place)
+    assert "only after all of them were run" in (folder / "undo.sh").read_text()
+    assert "after all later ones that were run" in (folder / "batch-001-undo.sh").read_text()
+
+
+def test_apply_says_how_far_it_came_where_a_command_is_refused(place, cluster, capsys):
+    plan = read_results(place / "out", "commands")
+    refused = plan.loc[plan["batch"] == 2, "group"].iloc[-1]
+    cluster.failing = {refused: 1}
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Stopped after 1 of" in said and f"batch 2: {refused}: found trouble" in said
+    assert "taken back by batch-002-undo.sh to batch-001-undo.sh" in said
+
+
+def test_apply_asks_again_where_the_cluster_cannot_be_read(place, cluster, capsys):
+    cluster.failing = {"pg dump": 1, "health": 1}
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 0
+    assert "are in force, read back" in capsys.readouterr().out and set(cluster.failing.values()) == {0}
+    cluster.failing, cluster.lines = {"pg dump": 10**6}, []
+    cluster.map = Cluster(cluster.parts).map
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "apply_wait_s=1e-9", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Stopped after 0 of" in said and "did not take effect" in said and "pg dump: found trouble" in said
+    assert "taken back by batch-001-undo.sh in" in said
+
+
+def test_pools_that_are_made_meanwhile_stop_nothing(place, cluster, capsys, tmp_path):
+    """A pool of which there are no groups yet."""
+    osd = cluster.parts["osd"]
+    made_now = osd["pools"][0] | {"pool": 9, "pool_name": "new"}
+    cluster.parts = cluster.parts | {"osd": osd | {"pools": [*osd["pools"], made_now]}}
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 0
+    assert "are in force, read back" in capsys.readouterr().out
+    code, printed = verified(capsys, cluster, place / "out", tmp_path / "later")
+    assert code == 0 and printed["next"] is None
+
+
+def ill(code, message, count=0, error=False):
+    return live.Health(False, {code: live.Check(message, error, count)})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "worse"),
+    [
+        (ill("OSDMAP_FLAGS", "noout flag(s) set"), ill("OSDMAP_FLAGS", "noout,nobackfill flag(s) set"), True),
+        (ill("OSDMAP_FLAGS", "noout,noup flag(s) set"), ill("OSDMAP_FLAGS", "noout flag(s) set"), False),
+        (ill("OSD_DOWN", "1 osds down", 1), ill("OSD_DOWN", "3 osds down", 3), True),
+        (ill("OSD_DOWN", "3 osds down", 3), ill("OSD_DOWN", "3 osds down", 3), False),
+        (ill("OSD_NEARFULL", "1 nearfull osd(s)", 1), ill("OSD_NEARFULL", "5 nearfull osd(s)", 5), True),
+        (ill("OSD_DOWN", "1 osds down", 1), ill("OSD_DOWN", "1 osds down", 1, error=True), True),
+        (ill("SLOW_OPS", "1 slow ops", 1), ill("SLOW_OPS", "9 slow ops", 9), False),
+        (ill("OBJECT_MISPLACED", "1 %", 1), ill("OBJECT_MISPLACED", "9 %", 9), False),
+    ],
+)
+def test_health_that_becomes_worse_under_the_same_code_is_seen(before, now, worse):
+    assert bool(live._worse(before, now)) == worse
 
 
 def test_rows_that_a_sweep_asks_for_apply_nothing(place, cluster, tmp_path):
@@ -406,6 +516,39 @@ def test_loads_before_and_after_are_relative_to_one_mean(tmp_path, capsys):
     assert "serves 67 % more reads" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_hot_pool_on_other_osds_hides_no_imbalance(tmp_path, capsys):
+    """An index pool of one copy, with a hundred times the reads, on an OSD of another root."""
+    parts = made(hosts=6, pools=((2, 2, 24), (1, 1, 1)))
+    alone = write(tmp_path / "alone", made(hosts=6, pools=((2, 2, 24),)))
+    parts["osd"]["pools"][1] |= {"type": 1, "size": 1, "min_size": 1, "pool_name": "index"}
+    parts["osd"]["osds"].append({"osd": 12, "up": 1, "in": 1, "weight": 1})
+    parts["crush"]["devices"].append({"id": 12, "name": "osd.12", "class": "ssd"})
+    item = {"id": 12, "weight": 65536, "pos": 0}
+    parts["crush"]["buckets"].append({"id": -90, "name": "fast", "type_name": "root", "items": [item]})
+    reads = 0
+    for later, dump in enumerate(parts["groups"]):
+        stats = dump["pg_map"]["pg_stats"]
+        stats[:24] = json.loads((alone / f"pg.{later}.json").read_text())["pg_map"]["pg_stats"]
+        reads = sum(each["stat_sum"]["num_read"] for each in stats[:24]) - reads
+        stats[24]["up"] = stats[24]["acting"] = [12]
+    stats[24]["stat_sum"]["num_read"] = 100 * reads
+    parts["groups"][0]["pg_map"]["pg_stats"][24]["stat_sum"]["num_read"] = 0
+    dumps = write(tmp_path / "dumps", parts)
+    for name, folder in (("without", alone), ("with", dumps)):
+        assert main(["ceph", str(folder), WITHIN, "figures=[]", f"out={tmp_path / name}"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not of 1 other (osd.12; busiest: osd.12, with" in said.rpartition("ceph: 24 groups")[2]
+    without, beside = (read_results(tmp_path / name, "runs").iloc[0] for name in ("without", "with"))
+    assert (beside["counted_osds"], beside["osd_count"]) == (12, 13)
+    for column in ("max_over_mean_before", "lower_bound", "max_over_mean"):
+        assert beside[column] == pytest.approx(
+            without[column], rel=0.05 if column == "max_over_mean" else 1e-6
+        )
+    osds = read_results(tmp_path / "with", "osds").set_index("osd")
+    # 100 reads for each of the others, which are two of 24 shard reads of an OSD: 600 times their mean
+    assert osds.loc[12, "load"] == osds.loc[12, "load_before"] == pytest.approx(600, rel=1e-6)
+
+
 def test_what_if_counts_bytes_where_loads_are_bytes(tmp_path):
     """All shard reads have the same size: loads in bytes are those in reads times that size, relatively the same."""
     dumps = write(tmp_path / "dumps", made(hosts=6, pools=((2, 2, 24),)))
@@ -596,6 +739,12 @@ def test_latencies_where_service_times_are_told(place):
         (["{dumps}", "pools=rgw"], "pools: found rgw; allowed: e22, e32-2"),
         (["{dumps}", "what_if=osd.99"], "what_if: found osd.99; allowed: OSDs of the cluster"),
         (["{dumps}", "what_if=broken"], "what_if: found broken; allowed: osd.N"),
+        (["{dumps}", "what_if=slow:osd.1:0"], "what_if: found slow:osd.1:0; allowed: osd.N"),
+        (["{dumps}", "what_if=slow:osd.1:0.00"], "what_if: found slow:osd.1:0.00; allowed: osd.N"),
+        (
+            ["{dumps}", "load=bytes", "rates=equal"],
+            "load=bytes: found rates=equal, of which no read has bytes; allowed: rates=measured, or load=reads",
+        ),
         (
             ["{dumps}", "objective=p99"],
             "objective=p99: found no service times; allowed: with service_s=, complete dump_historic_ops among the "
@@ -636,6 +785,22 @@ def test_service_times_of_another_form_are_a_line(tmp_path, parts, capsys, files
     assert main(["ceph", str(dumps), f"out={tmp_path / 'out'}"]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert line in said and "Traceback" not in said
+
+
+def test_what_was_refused_as_service_times_is_said(tmp_path, parts):
+    dumps = write(tmp_path / "dumps", parts)
+    full = {"size": 1, "duration": 600, "ops": [OPERATION | {"type_data": {}}]}
+    (dumps / "osd.0.json").write_text(json.dumps(full))
+    assert main(["ceph", str(dumps), WITHIN, "figures=[]", f"out={tmp_path / 'refused'}"]) == 0
+    notes = read_results(tmp_path / "refused", "runs")["notes"].iloc[0]
+    assert "dump_historic_ops of osd.0 (1 of 1)" in notes
+    # of one OSD there are means
+    for name, count in (("osd.0.first.json", 4), ("osd.0.last.json", 8)):
+        counters = {"osd": {}, "bluestore": {"read_lat": {"avgcount": count, "sum": count * 0.002}}}
+        (dumps / name).write_text(json.dumps(counters))
+    assert main(["ceph", str(dumps), WITHIN, "figures=[]", f"out={tmp_path / 'means'}"]) == 0
+    run = read_results(tmp_path / "means", "runs").iloc[0]
+    assert run["service_source"] == "perf dump" and "11 of 12 OSDs have no two perf dumps" in run["notes"]
 
 
 def test_scripts_of_more_batches_that_a_run_had_go(place, tmp_path):
@@ -681,6 +846,17 @@ def test_commands_that_fail_are_tried_again_and_named(tmp_path, monkeypatch, cap
         f'echo x >> {tmp_path}/calls\n[ "$(wc -l < {tmp_path}/calls)" -ge 3 ] && echo "{{}}" || exit 1\n'
     )
     assert live._run(["sh", str(script)]) == "{}\n"
+    # one that does not answer, too
+    monkeypatch.setattr(live, "_TIMEOUT_S", 0.5)
+    (tmp_path / "calls").unlink()
+    script.write_text(
+        f'echo x >> {tmp_path}/calls\n[ "$(wc -l < {tmp_path}/calls)" -ge 2 ] && echo "{{}}" || exec sleep 60\n'
+    )
+    assert live._run(["sh", str(script)]) == "{}\n"
+    script.write_text("exec sleep 60\n")
+    with pytest.raises(UserError, match="found no answer within 0.5 s"):
+        live._run(["sh", str(script)])
+    monkeypatch.setattr(live, "_TIMEOUT_S", 60)
     script.write_text("echo no monitor >&2; exit 1\n")
     assert main(["ceph", f"collect={tmp_path / 'dumps'}", f"ceph=sh {script}"]) == 2
     assert "found no monitor; allowed: a command that the cluster accepts" in " ".join(
