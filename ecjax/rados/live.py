@@ -254,7 +254,7 @@ def apply_batches(
             for line in commands:
                 _run([*shlex.split(command), *shlex.split(line)[1:]])
             expected = Expected(plan.fsid, plan.before, sets)
-            stopped = _awaited(look, lambda: _worse(first, health()), expected, wait_s)
+            stopped = _awaited(look, lambda: _worse(first, health()), expected, wait_s, say)
             if stopped is not None:
                 wrong, why = stopped
                 return Applied(made, tuple(wrong), f"batch {number}: {why}", number)
@@ -290,24 +290,30 @@ def _changed_by_others(
 
 
 def _awaited(
-    look: Callable[[], Cluster], worse: Callable[[], str], expected: Expected, wait_s: float
+    look: Callable[[], Cluster],
+    worse: Callable[[], str],
+    expected: Expected,
+    wait_s: float,
+    say: Callable[[str], None],
 ) -> tuple[list[Finding], str] | None:
     """Wait until sets are as expected and clean; where the cluster cannot be read, it is asked again.
 
     Returns:
         None, or what is not as expected and why the wait ended: health has become worse, or the time is over.
     """
-    end = time.monotonic() + wait_s
+    end, unread = time.monotonic() + wait_s, ""
     while True:
-        wrong, unread = list[Finding](), ""
+        wrong: list[Finding] = []
         try:
             if why := worse():
                 return [], why
             now = look()
-            wrong = findings(expected, now)
+            wrong, unread = findings(expected, now), ""
             if not wrong and now.groups.movable.all():
                 return None
         except UserError as error:
+            if not unread:
+                say(f"{error}; the cluster is asked again")
             unread = f" ({error})"
         if time.monotonic() >= end:
             return wrong, f"it did not take effect within {wait_s:g} s{unread}"
