@@ -85,10 +85,10 @@ def _level(
     full = ~able
     level = np.inf
     for _ in range(_ROUNDS):
-        found = least(full)
-        if found is None:
+        level_beside = least(full)
+        if level_beside is None:
             break
-        level = found
+        level = level_beside
         more = ~full & (stays >= level * (1 - _SAME))
         if not more.any():
             break
