@@ -22,6 +22,8 @@ _DAYS_PER_YEAR = HOURS_PER_YEAR / 24
 _MOST_LABELLED = (
     4  # parities of an LRC up to which states tell local groups apart: with more they are too many
 )
+MOST_STATES = 4000  # of a chain of losses: seconds each time that a code is judged
+MOST_NINES = 323.0  # that floats hold: of fewer losses so many, or more
 NEGLIGIBLE_LOAD = 0.3  # of repairs: above it their queue is longer than these formulas take it for
 
 
@@ -87,8 +89,8 @@ class Assessment(NamedTuple):
 
 
 def nines(rate: float) -> float:
-    """-log10 of losses per year: 11 for 1e-11."""
-    return -math.log10(rate) if rate > 0 else math.inf
+    """-log10 of losses per year: 11 for 1e-11; at most ``MOST_NINES``."""
+    return min(MOST_NINES, -math.log10(rate)) if rate > 0 else MOST_NINES
 
 
 def assess(code: Code, cluster: RepairCluster, failures: Failures, slower: float = 1.0) -> Assessment | None:

@@ -112,7 +112,7 @@ def state_count(chunks_per_domain: tuple[int, ...], fatal: int) -> int:
         # multisets of so many domains by missing chunks: of each kind of domain any number
         ways = np.zeros((domains + 1, fatal), object)
         ways[0, 0] = 1
-        for missing in (0, *(2 * list(range(1, chunks + 1)))):
+        for missing in (0, *(2 * list(range(1, min(chunks, fatal - 1) + 1)))):
             for count in range(domains):
                 ways[count + 1, missing:] += ways[count, : fatal - missing]
         total = np.convolve(total, ways[domains])[:fatal]

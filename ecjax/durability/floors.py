@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ecjax.durability.assessment import NEGLIGIBLE_LOAD, Assessment, Failures, assess, nines
+from ecjax.durability.assessment import (
+    MOST_STATES,
+    NEGLIGIBLE_LOAD,
+    Assessment,
+    Failures,
+    assess,
+    loss_states,
+    nines,
+)
 from ecjax.durability.codes import MOST_CHUNKS, Code
 from ecjax.durability.repair_times import RepairCluster
 
@@ -50,10 +58,31 @@ def mds(k: int, extra: int) -> Code:
     return Code(f"{k}+{extra}", k, 0, extra)
 
 
+def longest(k: int, clusters: Sequence[RepairCluster], most: int) -> int:
+    """Most chunks beyond k with which a code is judged, however many nines that has.
+
+    Args:
+        k: data chunks
+        clusters: as of ``floor_of``
+        most: chunks of a group that there is room for
+    """
+    extra = 0
+    while k + extra < min(most, MOST_CHUNKS) and not too_many_states(mds(k, extra + 1), clusters):
+        extra += 1
+    return extra
+
+
+def too_many_states(code: Code, clusters: Sequence[RepairCluster]) -> bool:
+    """Whether the chain of a group's losses is too long to be solved, in any of the spreads."""
+    return any(loss_states(code, each) > MOST_STATES for each in clusters)
+
+
 def floor_of(
     k: int, clusters: Sequence[RepairCluster], failures: Failures, target: Target, most: int
 ) -> Floor | None:
     """The fewest chunks beyond k with which the target is kept; None where no code of this k can be judged.
+
+    Codes end with the room for them, with ``MOST_CHUNKS`` and with the first that has too many states of loss.
 
     Args:
         k: data chunks
@@ -65,6 +94,8 @@ def floor_of(
     fewer, best = None, None
     for extra in range(1, min(most, MOST_CHUNKS) - k + 1):
         code = mds(k, extra)
+        if too_many_states(code, clusters):
+            break
         assessments = _assessments(code, clusters, failures)
         worst = max(assessments, key=lambda each: each.losses, default=None)
         if worst is not None:

@@ -36,9 +36,7 @@ def decodable_shares(n: int, k: int, checks: tuple[tuple[int, ...], ...]) -> tup
     """
     if sets_of_losses(n, k) > MOST_SETS:
         raise ValueError(f"{sets_of_losses(n, k)} sets of losses, at most {MOST_SETS} are looked at")
-    matrix = np.random.default_rng(0).integers(1, _PRIME, (n - k, n))
-    for row, check in enumerate(checks):
-        matrix[row, np.setdiff1d(np.arange(n), check)] = 0
+    matrix = _matrix(n, k, checks)
     shares = [1.0]
     for lost in range(1, n - k + 1):
         decodable = sum(
@@ -47,6 +45,25 @@ def decodable_shares(n: int, k: int, checks: tuple[tuple[int, ...], ...]) -> tup
         )
         shares.append(decodable / math.comb(n, lost))
     return tuple(shares)
+
+
+def follows_from_data(n: int, k: int, checks: tuple[tuple[int, ...], ...]) -> bool:
+    """Whether data of any values have parity chunks, and no others: those are decodable if all of them are lost.
+
+    Args:
+        n: chunks
+        k: data chunks, the first
+        checks: as of ``decodable_shares``
+    """
+    return bool(_independent(_matrix(n, k, checks)[None, :, k:])[0])
+
+
+def _matrix(n: int, k: int, checks: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    """Parity-check matrix with drawn coefficients, (n - k, n)."""
+    matrix = np.random.default_rng(0).integers(1, _PRIME, (n - k, n))
+    for row, check in enumerate(checks):
+        matrix[row, np.setdiff1d(np.arange(n), check)] = 0
+    return matrix
 
 
 def _batches(sets: Iterable[tuple[int, ...]]) -> Iterable[list[tuple[int, ...]]]:

@@ -1,6 +1,7 @@
 """How long a repair takes: detection, and the work of all groups that miss chunks too, over disks and network."""
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 from ecjax.durability.clusters import fatal_share
@@ -18,6 +19,7 @@ class RepairCluster(NamedTuple):
         cluster_bytes_per_s: for the repairs of the cluster
         detect_s: seconds until a loss is detected
         packed: chunks of a group that fill a domain before another is used; None: they are spread as evenly as can be
+        room: chunks of a group that each domain can hold, as sites have unequally many nodes; None: as many as come
     """
 
     domains: int
@@ -28,20 +30,44 @@ class RepairCluster(NamedTuple):
     cluster_bytes_per_s: float
     detect_s: float
     packed: int | None = None
+    room: tuple[int, ...] | None = None
 
     def spread(self, n: int) -> tuple[int, ...]:
-        """Chunks of a group of n in each domain that holds any, most first."""
+        """Chunks of a group of n in each domain that holds any, most first; n that there is room for."""
+        if self.room is not None:
+            return _spread_in(self.room, n, self.packed)
         if self.packed is not None:
             full, rest = divmod(n, self.packed)
             return (self.packed,) * full + ((rest,) if rest else ())
         used = min(n, self.domains)
         return tuple(n // used + (i < n % used) for i in range(used))
 
+    def room_for(self, most: int) -> int:
+        """Chunks of a group that all domains hold with at most so many in each."""
+        return self.domains * most if self.room is None else sum(min(each, most) for each in self.room)
+
     def at_pace(self, pace: float) -> "RepairCluster":
         """The same with this share of the bandwidth for repairs."""
         return self._replace(
             disk_bytes_per_s=pace * self.disk_bytes_per_s, cluster_bytes_per_s=pace * self.cluster_bytes_per_s
         )
+
+
+@lru_cache(maxsize=1024)
+def _spread_in(room: tuple[int, ...], n: int, packed: int | None) -> tuple[int, ...]:
+    """Chunks of a group of n in each domain that holds any, most first, where domains hold no more than their room."""
+    largest = sorted(room, reverse=True)
+    spread: list[int] = []
+    if packed is not None:
+        for each in largest:
+            spread.append(min(each, packed, n - sum(spread)))
+    else:
+        level = next(most for most in range(1, n + 1) if sum(min(each, most) for each in room) >= n)
+        spread = [min(each, level - 1) for each in largest]
+        # the last layer is of as many as are left
+        for at in range(n - sum(spread)):
+            spread[at] += 1
+    return tuple(sorted((each for each in spread if each), reverse=True))
 
 
 class RepairTime(NamedTuple):

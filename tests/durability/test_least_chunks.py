@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from ecjax.durability.assessment import Failures, assess, nines
-from ecjax.durability.floors import Target, floor_of, mds
+from ecjax.durability.assessment import MOST_STATES, Failures, assess, loss_states, nines
+from ecjax.durability.floors import Target, floor_of, longest, mds
 from ecjax.durability.repair_times import RepairCluster
 
 # the document's example cluster
@@ -37,6 +37,39 @@ def test_of_several_spreads_all_keep_the_target():
     assert min(nines(each.losses) for each in less) < 11
     assert both.code.parity > floor_of(4, [CLUSTER], FAILURES, Target(11.0, None), 24).code.parity
     assert both.assessment == max(worth, key=lambda each: each.losses)
+
+
+@pytest.mark.parametrize("room", [(2, 4, 4), (1, 5, 6), (3, 3, 3), (1,) * 12, (4, 1, 1, 2)])
+@pytest.mark.parametrize("packed", [None, 2, 4])
+def test_chunks_lie_where_there_is_room(room, packed):
+    """One after the other: in the emptiest domain that has some, or one after the other up to ``packed`` in each."""
+    cluster = CLUSTER._replace(domains=len(room), room=room, packed=packed)
+    limit = [each if packed is None else min(each, packed) for each in room]
+    assert cluster.room_for(packed or max(room)) == sum(limit)
+    held = [0] * len(room)
+    for n in range(1, sum(limit) + 1):
+        left = [at for at in range(len(room)) if held[at] < limit[at]]
+        if packed is None:
+            at = min(left, key=lambda place: (held[place], -limit[place]))
+        else:
+            at = min(left, key=lambda place: (-limit[place], place))
+        held[at] += 1
+        assert cluster.spread(n) == tuple(sorted(filter(None, held), reverse=True)), n
+
+
+def test_domains_with_room_for_all_are_as_without():
+    for packed in (None, 3):
+        plain = CLUSTER._replace(packed=packed)
+        assert all(plain._replace(room=(5,) * 12).spread(n) == plain.spread(n) for n in range(1, 37))
+
+
+def test_lengths_end_with_what_a_chain_can_be_solved_for():
+    """4 chunks in each of 15 domains: more than 4000 states of loss long before there is no room."""
+    packed = CLUSTER._replace(domains=15, packed=4)
+    last = longest(32, [packed], 60)
+    assert 1 < last < 28
+    assert loss_states(mds(32, last), packed) <= MOST_STATES < loss_states(mds(32, last + 1), packed)
+    assert longest(8, [CLUSTER], 12) == 4 and longest(62, [CLUSTER._replace(domains=100)], 100) == 2
 
 
 def test_what_cannot_be_kept_is_the_best_there_is():

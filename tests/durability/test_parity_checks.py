@@ -9,7 +9,7 @@ import pytest
 from ecjax.durability import lrc
 from ecjax.durability.assessment import always_survived
 from ecjax.durability.codes import code_of, other_name
-from ecjax.durability.parity_checks import decodable_shares
+from ecjax.durability.parity_checks import decodable_shares, follows_from_data
 
 _PRIME = 1_000_003
 
@@ -58,6 +58,20 @@ def test_xorbas_by_a_generator_and_its_distance():
         sets = list(itertools.combinations(range(7), lost))
         decodable = sum(_rank([generator[i] for i in range(7) if i not in some]) == 4 for some in sets)
         assert shares[lost] == pytest.approx(decodable / len(sets), abs=1e-12), lost
+
+
+@pytest.mark.parametrize(
+    ("checks", "follow"),
+    [
+        (((0, 1, 2, 3),), False),  # data that keep a check are fewer than four chunks
+        (((0, 1, 2, 3, 4),), True),
+        (((0, 1, 4), (2, 3, 4)), False),  # their difference holds data only
+        (((0, 1, 4), (2, 3, 5)), True),
+        (((4, 5), (0, 1, 4)), True),
+    ],
+)
+def test_parity_follows_from_data(checks, follow):
+    assert follows_from_data(6, 4, checks) == follow
 
 
 def test_facebooks_code_survives_four_losses_and_reads_five_chunks():

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ecjax.durability.assessment import Failures, nines
-from ecjax.durability.floors import Floor, Target, floor_of, mds
+from ecjax.durability.assessment import MOST_STATES, Failures, nines
+from ecjax.durability.codes import MOST_CHUNKS
+from ecjax.durability.floors import Floor, Target, floor_of, longest, mds
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
 from ecjax.problem.arrays import code_k, column
@@ -47,8 +48,9 @@ def with_floors(options: OptimizeOptions, nodes: pa.Table, files: pa.Table) -> t
         )
     limit = "max_chunks_per_node" if site is None else "max_chunks_per_site"
     together = getattr(options, limit) or 1
-    of_domain = np.bincount(np.arange(nodes.num_rows) if site is None else site)
-    most = int(np.minimum(of_domain * options.max_chunks_per_node, together).sum())
+    if cluster.room is not None:
+        cluster = cluster._replace(room=tuple(options.max_chunks_per_node * each for each in cluster.room))
+    most = cluster.room_for(together)
     target = Target(options.durability_nines, options.max_any_loss)
     # as even as can be, and on as few domains as plans may use: neither always loses more
     spreads = [cluster] if together == 1 else [cluster, cluster._replace(packed=together)]
@@ -58,9 +60,12 @@ def with_floors(options: OptimizeOptions, nodes: pa.Table, files: pa.Table) -> t
     for each in np.unique(k).tolist():
         floor = floor_of(each, spreads, failures, target, most)
         fewest = mds(each, 1) if floor is None else floor.code
-        reason = unfit(fewest, cluster, failures, options, (limit, together))
+        reason = None
+        if fewest.n <= MOST_CHUNKS:
+            reason = unfit(fewest, cluster, failures, options, (limit, together))
         if floor is None or not floor.kept or reason is not None:
-            raise UserError(f"{_wanted(options)}: found k={each}, {reason or _nearest(floor, most)}")
+            reason = reason or _nearest(floor, each, spreads, most)
+            raise UserError(f"{_wanted(options)}: found k={each}, {reason}")
         least[k == each] = np.maximum(least[k == each], floor.code.parity)
         judged.append(Judged(floor, cluster, failures))
     place = files.column_names.index("min_extra_chunks")
@@ -72,25 +77,33 @@ def _wanted(options: OptimizeOptions) -> str:
     return ", ".join(f"{name}={value:g}" for name, value in values.items() if value is not None)
 
 
-def _nearest(floor: Floor | None, most: int) -> str:
+def _nearest(floor: Floor | None, k: int, spreads: Sequence[RepairCluster], most: int) -> str:
     """Why no code length keeps what is asked for."""
+    last = k + longest(k, spreads, most)
+    if last >= MOST_CHUNKS:
+        end, more = f"codes have at most {MOST_CHUNKS} chunks", ""
+    elif last == most:
+        end, more = f"there is room for {most} chunks", ", more nodes"
+    else:
+        end, more = f"groups of more than {last} chunks have more than {MOST_STATES} states of loss", ""
     if floor is None:
-        return (
-            f"of which no code with up to {most} chunks, all there is room for, can be judged: its repairs never catch "
-            "up; allowed: a smaller k, more nodes"
+        why = (
+            ""
+            if last <= k
+            else ": its repairs never catch up, or a domain holds more chunks than it survives"
         )
+        return f"of which no code can be judged, where {end}{why}; allowed: a smaller k{more}"
     worth = floor.assessment
     return (
         f"which has {nines(worth.losses):.1f} nines and any loss {worth.any_loss_probability:.1e} a year at most, with "
-        f"{floor.code.name}, where there is room for {most} chunks and repairs run {worth.repair_share:.2g} of the "
-        "time; allowed: a smaller k, more nodes, fewer nines"
+        f"{floor.code.name}, where {end} and repairs run {worth.repair_share:.2g} of the time; allowed: a smaller k"
+        f"{more}, fewer nines"
     )
 
 
 def least_nines(judged: Sequence[Judged]) -> float | None:
     """Nines of the least durable floor; None where there is none."""
-    values = [nines(each.floor.assessment.losses) for each in judged]
-    return min(values) if values and np.isfinite(values).all() else None
+    return min((nines(each.floor.assessment.losses) for each in judged), default=None)
 
 
 def floor_rows(run_id: str, judged: Sequence[Judged]) -> pa.Table:

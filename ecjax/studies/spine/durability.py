@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ecjax.durability.assessment import (
+    MOST_STATES,
     NEGLIGIBLE_LOAD,
     Failures,
     always_survived,
@@ -17,12 +18,12 @@ from ecjax.durability.assessment import (
 )
 from ecjax.durability.codes import Code
 from ecjax.durability.mds_chain import HOURS_PER_YEAR
+from ecjax.durability.parity_checks import MOST_SETS, sets_of_losses
 from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
 from ecjax.studies.spine.durability_options import DurabilityOptions
 
 _DOMAINS, _DISKS = 12, 10
-_MOST_STATES = 4000  # seconds each time that a code is judged
 WORSE = {
     "nines_double_afr": "twice the afr",
     "nines_double_domain_losses": "twice the domain_losses_per_year",
@@ -52,6 +53,7 @@ def repair_cluster(options: DurabilityOptions, nodes: int | None, site: np.ndarr
         site: of each node, from 0, where sites are failure domains.
     """
     domains, disks = options.domains, options.disks
+    room = None if site is None else tuple(np.bincount(site).tolist())
     if domains is None:
         domains = _DOMAINS if nodes is None else nodes if site is None else int(site.max()) + 1
     if disks is None:
@@ -64,6 +66,7 @@ def repair_cluster(options: DurabilityOptions, nodes: int | None, site: np.ndarr
         options.repair_bytes_per_s,
         options.cluster_bytes_per_s,
         options.detect_s,
+        room=room if room is not None and len(room) == domains else None,
     )
 
 
@@ -91,11 +94,17 @@ def unfit(
         most: chunks of a group that a domain may hold, and the name of the option that says so.
     """
     domains, (name, limit) = cluster.domains, most
-    if code.n > domains * limit:
-        return f"{code.n} chunks on domains={domains} with {name}={limit}; allowed: at most {domains * limit} chunks"
-    together = math.ceil(code.n / domains)
+    room = cluster.room_for(limit)
+    if code.n > room:
+        return f"{code.n} chunks on domains={domains} with {name}={limit}; allowed: at most {room} chunks"
+    together = cluster.spread(code.n)[0]
     if together > 1 and code.checks:
         return f"with {code.n} chunks on domains={domains}; allowed: a domain for each chunk of codes by parity checks"
+    if code.checks and sets_of_losses(code.n, code.k) > MOST_SETS:
+        return (
+            f"which has {sets_of_losses(code.n, code.k)} sets of up to {code.n - code.k} losses; allowed: at most "
+            f"{MOST_SETS}, by fewer chunks"
+        )
     survives = always_survived(code)
     if together > survives:
         return (
@@ -103,10 +112,10 @@ def unfit(
             "outlive the loss of a domain"
         )
     states = loss_states(code, cluster)
-    if states > _MOST_STATES:
+    if states > MOST_STATES:
         return (
             f"whose groups have {states} states of loss with {together} chunks in a domain; allowed: at most "
-            f"{_MOST_STATES}, by more domains, or less parity"
+            f"{MOST_STATES}, by more domains, or less parity"
         )
     raw, room = options.user_bytes * code.n / code.k, options.disk_bytes * domains * cluster.disks
     if raw > room:

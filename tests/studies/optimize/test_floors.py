@@ -75,6 +75,64 @@ def test_sites_are_failure_domains():
     assert judged.floor.code.parity >= 2
 
 
+def nodes_table(path, sites):
+    """A node for each name of a site."""
+    rows = [f"n{at},{site},0.01,0.0002,0.000006,1000000,0" for at, site in enumerate(sites)]
+    header = (
+        "node_id,site,service_mean_s,service_second_s2,service_third_s3,reference_bytes,cost_per_byte_dollars"
+    )
+    path.write_text("\n".join([header, *rows]))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("sites", "per_site", "k", "disks", "extra"), [(12, 2, 4, 10, 2), (12, 2, 8, 10, 3), (6, 3, 5, 10, 1)]
+)
+def test_sites_hold_no_more_chunks_than_they_have_nodes(tmp_path, sites, per_site, k, disks, extra):
+    """Of a node each: the document's floors, whatever a site might hold; of six there is room for a parity."""
+    nodes = nodes_table(tmp_path / "nodes.csv", [f"s{at}" for at in range(sites)])
+    options = OptimizeOptions(
+        nodes=nodes,
+        k=[k],
+        durability_nines=11.0 if sites == 12 else 1.0,
+        domain="site",
+        max_chunks_per_site=per_site,
+        disks=disks,
+    )
+    (tables,) = read_tables(checked(options))
+    (judged,) = tables.floors
+    assert judged.floor.code.parity == extra and judged.floor.assessment.most_per_domain == 1
+
+
+@pytest.mark.parametrize(
+    ("k", "words"),
+    [
+        (
+            64,
+            "found k=64, of which no code can be judged, where codes have at most 64 chunks; allowed: a smaller k",
+        ),
+        (62, "with 62+2, where codes have at most 64 chunks and repairs run"),
+    ],
+)
+def test_codes_end_at_64_chunks(tmp_path, k, words):
+    nodes = nodes_table(tmp_path / "nodes.csv", ["s"] * 100)
+    with pytest.raises(UserError) as error:
+        list(read_tables(checked(OptimizeOptions(nodes=nodes, k=[k], durability_nines=11.0))))
+    assert words in str(error.value) and "more nodes" not in str(error.value)
+
+
+def test_codes_of_too_many_states_of_loss_are_not_tried(tmp_path):
+    """Fifteen sites of four nodes with four chunks each: with 28 chunks beyond 32 there are millions of states."""
+    nodes = nodes_table(tmp_path / "nodes.csv", [f"s{at % 15}" for at in range(60)])
+    options = OptimizeOptions(
+        nodes=nodes, k=[32], durability_nines=30.0, domain="site", max_chunks_per_site=4, user_bytes=1e13
+    )
+    with pytest.raises(UserError) as error:
+        list(read_tables(checked(options)))
+    assert "more than 4000 states of loss and repairs run" in str(error.value)
+    assert "allowed: a smaller k, fewer nines" in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
