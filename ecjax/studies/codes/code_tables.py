@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ecjax.durability.codes import MOST_CHUNKS, Code, code_of, other_name, range_of
-from ecjax.durability.parity_checks import MOST_SETS, sets_of_losses
+from ecjax.durability.parity_checks import MOST_SETS, follows_from_data, sets_of_losses
 from ecjax.errors import UserError
 from ecjax.tables.formats import list_files, read_file, user_errors
 
@@ -63,6 +63,11 @@ def _code(row: dict[str, object]) -> Code:
     checks = _checks(str(row["checks"] or ""), n)
     if len(checks) > n - k:
         raise ValueError(f"{len(checks)} checks; allowed: at most n - k = {n - k}")
+    if not follows_from_data(n, k, checks):
+        raise ValueError(
+            f"checks {str(row['checks'])!r}, which data of any values do not keep; allowed: checks that chunks {k} to "
+            f"{n - 1} follow from, as 0-{k - 1} {k}"
+        )
     if sets_of_losses(n, k) > MOST_SETS:
         raise ValueError(f"{sets_of_losses(n, k)} sets of up to n - k = {n - k} losses; allowed: {MOST_SETS}")
     repair, degraded = row.get("repair_chunks"), row.get("degraded_chunks")

@@ -23,8 +23,8 @@ class Burden(NamedTuple):
 
     Attributes:
         load: rho
-        second: A_2, s
-        third: A_3, s^2
+        second: A_2, s, as brought to one server as fast as all channels of the node
+        third: A_3, s^2, likewise
         mean: of a chunk's service, s
         variance: of it, s^2
         slowest: H_k - 1, standard deviations that the slowest of k is above the mean, if they are exponential
@@ -40,14 +40,14 @@ class Burden(NamedTuple):
 
 def burden_of(traffic: Traffic, classes: Classes, at: int, code: Code) -> Burden:
     """What reads of the class ``at`` in this code bring to a node."""
-    moments = np.asarray(nodes_arrays(traffic.nodes).service).mean(axis=2)
+    nodes = nodes_arrays(traffic.nodes)
     members = classes.of_file == at
     rate, size = (column(traffic.files, name)[members] for name in ("rate_per_s", "bytes"))
     powers = (size / code.k)[:, None] ** np.arange(4.0)
-    total = code.k * rate @ (powers @ moments.T) / len(traffic.nodes)
-    chunks = code.k * rate.sum() / len(traffic.nodes)
-    load, second, third = map(float, total)
-    mean, square = (load / chunks, second / chunks) if chunks > 0 else (0.0, 0.0)
+    sums = rate @ powers
+    load, second, third = map(float, code.k * np.asarray(nodes.work).mean(axis=2) @ sums / nodes.count)
+    served = np.asarray(nodes.service)[:2].mean(axis=2) @ sums
+    mean, square = map(float, served / rate.sum()) if rate.any() else (0.0, 0.0)
     slowest = math.fsum(1 / i for i in range(2, code.k + 1))
     return Burden(load, second, third, mean, max(0.0, square - mean**2), slowest)
 
@@ -56,6 +56,7 @@ def worth_a_plan(traffic: Traffic, classes: Classes, codes: Sequence[Code]) -> l
     """Combinations, a code per class, that no other beats in dollars and mean latency, the cheapest first.
 
     Latencies are those of single queues, all nodes being the mean of them; a read takes the slowest of k exponentials.
+    Nodes with several channels wait as one server as fast as all of these, which is never less.
     At most ``MOST_PLANNED`` are left, spread evenly, ends included; where there are too many to compare, every second
     code by overhead.
 
@@ -75,9 +76,7 @@ def worth_a_plan(traffic: Traffic, classes: Classes, codes: Sequence[Code]) -> l
             len(listed),
         )
     burdens = [[burden_of(traffic, classes, at, code) for code in listed] for at in range(len(classes.names))]
-    other = np.mean(
-        [column(traffic.nodes, f"background_{name}") for name in ("load", "second", "third")], axis=1
-    )
+    other = np.asarray(nodes_arrays(traffic.nodes).background).mean(axis=1)
     points = []
     for choice in itertools.product(range(len(listed)), repeat=len(classes.names)):
         parts = [burdens[at][which] for at, which in enumerate(choice)]

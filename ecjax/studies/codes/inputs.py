@@ -44,14 +44,18 @@ def case_of(options: CodesOptions) -> Case:
     Raises:
         UserError: a code does not fit into the cluster, or its repairs would never catch up.
     """
-    traffic, parts = (None, {}) if not options.latencies else _traffic(options)
+    nodes = _nodes(options) if options.reads_nodes else None
+    parts = {} if nodes is None else {"nodes": fingerprint(nodes, "nodes")}
+    site = None if nodes is None else sites_of(options, nodes)
+    traffic = None
+    if nodes is not None and options.latencies:
+        traffic, parts["files"] = _traffic(options, nodes, site)
     others: dict[str, Code] = {}
     if options.code_table is not None:
         others, table = read_codes(options.code_table)
         parts["code_table"] = fingerprint(table)
     input_id = run_id("inputs", parts, "", None, "") if parts else None
-    site = None if traffic is None else traffic.site
-    cluster = repair_cluster(options, None if traffic is None else traffic.nodes.num_rows, site)
+    cluster = repair_cluster(options, None if nodes is None else nodes.num_rows, site)
     failures = failures_of(options)
     codes: dict[str, Code] = {}
     for name in options.codes:
@@ -65,12 +69,15 @@ def case_of(options: CodesOptions) -> Case:
     return Case(list(codes.values()), cluster, failures, traffic, input_id)
 
 
-def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
-    """What is read, of the tables or the built-in cluster, and fingerprints of the tables."""
+def _nodes(options: CodesOptions) -> pa.Table:
+    """The nodes table, or that of the built-in cluster."""
     if options.nodes is None:
-        nodes = read_input(builtin.nodes(options.cluster), "nodes")
-    else:
-        nodes = read_nodes(options.nodes)
+        return read_input(builtin.nodes(options.cluster), "nodes")
+    return read_nodes(options.nodes)
+
+
+def _traffic(options: CodesOptions, nodes: pa.Table, site: np.ndarray | None) -> tuple[Traffic, str]:
+    """What is read from the nodes, and the fingerprint of its files, of a table or the built-in ones."""
     if LOW_MOMENTS[0] in nodes.column_names:
         log.info("nodes: moments of service are intervals; latencies are those of the largest moments")
     files = read_input(
@@ -85,8 +92,6 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
             f"files: found {len(files)}; allowed: at most {_MOST_FILES}, as a sample with rates as much higher as it "
             "has fewer files; ecjax optimize plans more"
         )
-    site = sites_of(options, nodes)
-    parts = {"nodes": fingerprint(nodes, "nodes"), "files": fingerprint(files, "files")}
     classes = None
     if options.classes:
         classes = classes_of(files, options.classes, options.hot_share, options.size_bounds)
@@ -102,7 +107,7 @@ def _traffic(options: CodesOptions) -> tuple[Traffic, dict[str, str]]:
         options.gap,
         classes,
     )
-    return traffic, parts
+    return traffic, fingerprint(files, "files")
 
 
 def _small_reads(options: CodesOptions, files: pa.Table) -> SmallRates:

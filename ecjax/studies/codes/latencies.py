@@ -237,6 +237,7 @@ def _estimate(
         service,
         connection_of(nodes.connect_mean, nodes.connect_variance),
         other[0],
+        nodes.channels,
     )
     arrivals = arrivals_of(joined([every_full, *state.small]), service)
     load = replace(load, arrivals=arrivals, common_writes=other[1])

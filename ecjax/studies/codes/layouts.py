@@ -14,6 +14,7 @@ from ecjax.problem.arrays import column
 from ecjax.units import bytes_text
 
 _MOST_CLASSES = 8  # one estimate is of so many groups of reads
+_ROUNDING = 1e-9  # relative, of sums of rates
 
 
 class Classes(NamedTuple):
@@ -117,7 +118,8 @@ def classes_of(files: pa.Table, kinds: list[str], hot_share: float, size_bounds:
             order = np.argsort(-rate, kind="stable")
             before = np.cumsum(rate[order]) - rate[order]
             hot = np.zeros(len(rate), bool)
-            hot[order[before < hot_share * rate.sum()]] = True
+            # sums of equal rates are rounded: those that come to the share are not below it
+            hot[order[before < (1 - _ROUNDING) * hot_share * rate.sum()]] = True
             labels.append(["hot" if each else "cold" for each in hot])
         elif kind == "size":
             steps = [bytes_text(bound) for bound in size_bounds]

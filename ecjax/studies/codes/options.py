@@ -88,7 +88,9 @@ class CodesOptions(DurabilityOptions):
         2e-12, "of raw disk, for 30 days", Number(least=0), identifies=True
     )
     latency: bool | None = option(
-        None, "plan every code and estimate its latencies; default: where nodes or files are set"
+        None,
+        "plan every code and estimate its latencies; default: where nodes or files are set; false: nodes tell failure "
+        "domains only, files are left aside",
     )
     nodes: str | Description | None = option(
         None,
@@ -181,8 +183,8 @@ class CodesOptions(DurabilityOptions):
 
     @property
     def reads_nodes(self) -> bool:
-        """Whether there is a table of nodes: where codes are planned."""
-        return self.latencies
+        """Whether there is a table of nodes: one of the user's, or the built-in one where codes are planned."""
+        return self.latencies or self.nodes is not None
 
     @property
     def latencies(self) -> bool:
@@ -200,6 +202,8 @@ class CodesOptions(DurabilityOptions):
         unknown = [name for name in self.codes if code_of(name) is None and range_of(name) is None]
         if unknown and self.code_table is None:
             raise UserError(f"codes: found {unknown[0]}; allowed: {ALLOWED}; one or a list")
+        if self.domain == "site" and not self.reads_nodes:
+            raise UserError("domain: found site without nodes; allowed: with nodes=, files= or latency=true")
         if self.max_p99_s is not None and not self.latencies:
             raise UserError(
                 f"max_p99_s: found {self.max_p99_s:g} without latencies; allowed: with nodes=, files= or latency=true"

@@ -72,7 +72,11 @@ def code_plan(
     chunks = data.hot if problem.per_site is None else _spread_over_sites(data.hot, n, problem)
     stored = _with_parity(chunks, n, problem, np.random.default_rng(seed))
     kinds = np.where(chunks, HOT, np.where(stored, COLD, NONE)).astype(data.kinds.dtype)
-    final = finished(_priced(problem), _THETA, replace(data, kinds=kinds, spare=_NO_SPARE), gap)
+    # shared reads and other placements of the data's plan are of chunks where this code may have none
+    placed = replace(
+        data, kinds=kinds, spare=_NO_SPARE, split=None, placements=np.zeros((0, *kinds.shape), bool)
+    )
+    final = finished(_priced(problem), _THETA, placed, gap)
     latency = float(final.evaluation.latency_shared_z)
     if not np.isfinite(latency):
         return None
@@ -90,7 +94,7 @@ def _priced(problem: Problem) -> Problem:
 
 def _one_size(problem: Problem) -> Problem:
     """All files with the chunk size of mean work, and rates that keep the work of each."""
-    files, first = problem.files, np.asarray(problem.nodes.service[0]).mean(axis=1)
+    files, first = problem.files, np.asarray(problem.nodes.work[0]).mean(axis=1)
     size, written, rate, writes = (
         np.asarray(each) for each in (files.chunk_bytes, files.write_bytes, files.rate, files.write_rate)
     )
@@ -126,12 +130,14 @@ def _spread_over_sites(data: np.ndarray, n: int | np.ndarray, problem: Problem) 
     evenly = np.minimum(nodes_of_site, problem.per_site - 1)
     if not evenly.any():
         return data
-    service = np.asarray(problem.nodes.service[0])
+    per_chunk = np.asarray(problem.nodes.work[0])
     size = np.asarray(files.chunk_bytes)
     row = np.arange(len(data)) if problem.row is None else np.asarray(problem.row)
     # s of work for a node per s, were all reads of the data
     work = np.zeros(data.shape)
-    np.add.at(work, row, np.asarray(files.rate)[:, None] * np.polynomial.polynomial.polyval(size, service).T)
+    np.add.at(
+        work, row, np.asarray(files.rate)[:, None] * np.polynomial.polynomial.polyval(size, per_chunk).T
+    )
     spread = data.copy()
     load = np.asarray(problem.nodes.background[0]) + (work * data).sum(axis=0)
     for at in np.argsort(-work.mean(axis=1), kind="stable"):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -77,10 +76,5 @@ def _half(advance: Callable[[float], None]) -> Callable[[float], None]:
 def _table(run_id: str, rows: Rows) -> pa.Table:
     """Rows with every column that one of them has: a table has those of its first row only."""
     columns = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in APART]
-    every = [{"run_id": run_id} | _finite({key: row.get(key) for key in columns}) for row in rows]
+    every = [{"run_id": run_id} | {key: row.get(key) for key in columns} for row in rows]
     return pa.Table.from_pylist(every)
-
-
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with null for nines without end."""
-    return {key: None if value == float("inf") else value for key, value in row.items()}

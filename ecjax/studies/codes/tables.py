@@ -45,7 +45,7 @@ TABLES = job_tables(
             "code",
             STRING,
             "",
-            "k+m, lrc(k,l,g), clay(k,m,d), xorbas(k,l,g), copies as 3x, or a name of code_table",
+            "k+m, lrc(k,l,g), clay(k,m,d), xorbas(k,parities,locality), copies as 3x, or a name of code_table",
         ),
         Column("k", INTEGER, "", "data chunks of a group"),
         Column("n", INTEGER, "", "all chunks of a group"),
@@ -55,7 +55,10 @@ TABLES = job_tables(
         Column("chunks_per_domain", INTEGER, "", "most chunks of a group in one domain"),
         Column("object_loss_probability", FLOAT, "", "that a given object is lost within a year"),
         Column(
-            "nines", FLOAT, "", "-log10 of the losses of an object per year; null: repair_load is too high"
+            "nines",
+            FLOAT,
+            "",
+            "-log10 of the losses of an object per year; 323: so many or more; null: repair_load is too high",
         ),
         Column("domain_loss_share", FLOAT, "", "share of these losses in which a whole domain is lost"),
         Column("any_group_loss_probability", FLOAT, "", "that at least one group is lost within a year"),

@@ -109,14 +109,14 @@ def repair_work(problem: Problem, layout: Layout, traffic: Traffic, cluster: Rep
 
 
 def moments(problem: Problem, rate: float | np.ndarray, size: float) -> np.ndarray:
-    """Rate m_1, rate m_2, rate m_3 of each node, (3, m)."""
-    return rate * np.einsum("npm,p->nm", np.asarray(problem.nodes.service), size ** np.arange(4.0))
+    """Rate m_1, rate m_2, rate m_3 of the work that comes to each node, (3, m)."""
+    return rate * np.einsum("npm,p->nm", np.asarray(problem.nodes.work), size ** np.arange(4.0))
 
 
 def work_of_small(problem: Problem, small: ChunkRates, chunks: np.ndarray) -> np.ndarray:
     """``moments`` of chunks of small reads, by the sizes of each file: chunks (r,) or (r, m) 1/s."""
     sums = powers_of(small.size).T @ chunks.reshape(len(chunks), -1)
-    return np.sum(np.asarray(problem.nodes.service) * sums[None], axis=1)
+    return np.sum(np.asarray(problem.nodes.work) * sums[None], axis=1)
 
 
 def small_reads(layout: Layout, traffic: Traffic) -> ChunkRates:

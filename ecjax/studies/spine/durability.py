@@ -94,9 +94,9 @@ def unfit(
         most: chunks of a group that a domain may hold, and the name of the option that says so.
     """
     domains, (name, limit) = cluster.domains, most
-    room = cluster.room_for(limit)
-    if code.n > room:
-        return f"{code.n} chunks on domains={domains} with {name}={limit}; allowed: at most {room} chunks"
+    longest = cluster.room_for(limit)
+    if code.n > longest:
+        return f"{code.n} chunks on domains={domains} with {name}={limit}; allowed: at most {longest} chunks"
     together = cluster.spread(code.n)[0]
     if together > 1 and code.checks:
         return f"with {code.n} chunks on domains={domains}; allowed: a domain for each chunk of codes by parity checks"

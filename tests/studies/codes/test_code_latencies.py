@@ -66,7 +66,7 @@ def codes(tmp_path, names, node_table, file_table, **options):
         "nodes": table(node_table, tmp_path, "nodes"),
         "files": table(file_table, tmp_path, "files"),
     }
-    with ecjax.codes(names, **places, **LITTLE_REPAIR, **options) as results:
+    with ecjax.codes(names, **places, **LITTLE_REPAIR | options) as results:
         return results.codes.set_index("code"), results
 
 
@@ -135,6 +135,43 @@ def test_of_copies_every_node_is_a_queue_of_its_own(tmp_path):
     assert row["slow_mean_s"] is None or math.isnan(row["slow_mean_s"])
 
 
+def mean_of_erlang(rate, channels, mean):
+    """Of M/M/c, wait and service: Erlang's C by its sums."""
+    offered = rate * mean
+    terms = [offered**i / math.factorial(i) for i in range(channels + 1)]
+    last = terms[-1] / (1 - offered / channels)
+    return mean + last / (sum(terms[:-1]) + last) * mean / (channels - offered)
+
+
+def test_nodes_of_several_channels_are_queues_of_as_many_servers(tmp_path):
+    """Copies: M/M/4 at every node, of full and of small reads, and of pieces of repairs while one runs."""
+    rate, nodes_count, small, channels, piece = 1920.0, 12, 0.5, 4, 1e5
+    rows, _ = codes(
+        tmp_path,
+        ["2x"],
+        nodes(nodes_count) | {"channels": [channels] * nodes_count},
+        files(MANY, rate),
+        groups=64,
+        small_reads=small,
+        afr=1e-6,
+        repair_bytes_per_s=1e8,
+        repair_io_bytes=piece,
+    )
+    row = rows.loc["2x"]
+    each = rate * (1 + small) / nodes_count
+    assert row["status"] == "ok" and row["gap"] < 0.01 and row["repair_pace"] == 1
+    assert row["max_load"] == pytest.approx(each * MEAN / channels, rel=1e-6)
+    expected = mean_of_erlang(each, channels, MEAN)
+    assert row["healthy_mean_s"] == pytest.approx(expected, rel=0.01)
+    assert row["small_healthy_mean_s"] == pytest.approx(expected, rel=0.01)
+    disks = 10 * (nodes_count - 1)
+    at_work = repair_time(RepairCluster(nodes_count, 10, 64, 1e9, 1e8, 6e9, 600.0), 2, 1, 1, 0, 1)
+    pieces = at_work.bytes_per_s / disks / piece
+    assert pieces > 0.1 * each
+    under_repair = mean_of_erlang(each + pieces, channels, MEAN)
+    assert row["repairing_mean_s"] == pytest.approx(under_repair, rel=0.01)
+
+
 def test_small_reads_of_the_files_have_their_own_rates_and_sizes(tmp_path):
     """Copies: every node is an M/G/1 queue of exponential services of two means: some small reads, and all others.
 
@@ -180,6 +217,17 @@ def test_a_plan_has_n_chunks_of_every_file(sizes):
     assert plan.probabilities.sum(axis=1) == pytest.approx(np.full(MANY, 3.0))
     assert 0 <= plan.gap < 0.1
     assert code_plan(case, 12, 0.01, 0, data_plan(case, 0.01, 0, 1)).stored.all()
+
+
+def test_reads_that_the_datas_plan_shares_out_find_chunks_of_the_code():
+    """A gap that whole choices do not reach is closed by shared reads, of chunks that codes of n do not all have."""
+    case = problem(3, MANY, 12)
+    data = data_plan(case, 1e-7, 0, 1)
+    assert data.split is not None
+    plan = code_plan(case, 5, 1e-7, 0, data)
+    assert np.all(plan.stored.sum(axis=1) == 5)
+    assert np.all(plan.probabilities[~plan.stored] == 0)
+    assert plan.probabilities.sum(axis=1) == pytest.approx(np.full(MANY, 3.0))
 
 
 @pytest.mark.parametrize(("k", "n"), [(6, 10), (9, 11), (5, 8)])
@@ -405,12 +453,28 @@ def test_what_would_overload_the_nodes_alone_is_taken_for_the_class_that_bears_i
     assert burden_of(traffic, classes, 0, candidates[2]).load == pytest.approx(300 * 8 * 0.008 / 12)
     planned = [tuple(code.name for code in codes) for codes in worth_a_plan(traffic, classes, candidates)]
     assert ("3x", "8+3") in planned and not any(small in ("8+3",) for small, _ in planned)
+    # two channels bear twice as much, also of other work (one would be full); services are as long
+    two = described.append_column("channels", pa.array([2] * 12)).append_column(
+        "background_load", pa.array([0.2] * 12)
+    )
+    wide = traffic._replace(nodes=two)
+    alone, of_two = (burden_of(each, classes, 0, candidates[2]) for each in (traffic, wide))
+    assert of_two.load == pytest.approx(alone.load / 2) and of_two.second == pytest.approx(alone.second / 4)
+    assert (of_two.mean, of_two.variance) == pytest.approx((0.008, 0.008**2))
+    assert any(small.name == "8+3" for small, _ in worth_a_plan(wide, classes, candidates))
     # of too many combinations every second code is left aside, and told
     monkeypatch.setattr(comparison, "_MOST_COMPARED", 4)
     with caplog.at_level("WARNING"):
         planned = [tuple(code.name for code in codes) for codes in worth_a_plan(traffic, classes, candidates)]
     assert {name for names in planned for name in names} <= {"8+3", "3x"}
     assert "of 3 codes, too many for 2 classes, 2 are compared" in caplog.text
+
+
+@pytest.mark.parametrize(("share", "hot"), [(0.8, 8), (0.3, 3), (0.75, 8), (0.01, 1)])
+def test_hot_are_the_fewest_files_with_a_share_of_the_reads(share, hot):
+    """Of ten files of one rate: sums of tenths are rounded."""
+    classes = classes_of(pa.table(files(10, 1.0)), ["hot_cold"], share, [1e6])
+    assert np.sum(classes.of_file == classes.names.index("hot")) == hot
 
 
 def test_codes_whose_repairs_queue_are_unstable_in_combinations_too():

@@ -300,6 +300,11 @@ def test_show_tells_codes_of_classes(tmp_path, capsys):
             ["8+3", "groups=1"],
             "8+3, whose chunks of 6.25e+13 bytes, user_bytes / groups / k, are larger than a disk",
         ),
+        (
+            ["xorbas(14,8,7)", "domains=22"],
+            "codes: found xorbas(14,8,7), which has 600370 sets of up to 8 losses; allowed: at most 500000",
+        ),
+        (["domain=site"], "domain: found site without nodes; allowed: with nodes=, files= or latency=true"),
         (["codes=9:4+2"], "codes: found 9:4+2; allowed"),
         (["20:22+2", "domains=10"], "codes=20:22+2: none of its 3 codes fits; the first: codes: found 20+2"),
         (["afr=1"], "afr: found 1; allowed: a number between 0 and 1"),
@@ -331,6 +336,55 @@ def test_of_ranges_those_that_fit_are_compared(tmp_path):
         # 17 pairs less 7+4, 8+3, 8+4, 9+2, 9+3, 9+4 on ten domains, 4+2 once
         assert len(names) == len(set(names)) == 12 and names[0] == "4+2" and "8+2" in names
         assert results.runs["code_count"].iloc[0] == 12
+
+
+def nodes_table(path, sites):
+    """A node for each name of a site."""
+    rows = [f"n{at},{site},0.01,0.0002,0.000006,1000000" for at, site in enumerate(sites)]
+    header = "node_id,site,service_mean_s,service_second_s2,service_third_s3,reference_bytes"
+    path.write_text("\n".join([header, *rows]))
+    return str(path)
+
+
+def test_nodes_tell_failure_domains_without_latencies(tmp_path):
+    """Twenty nodes, or their five sites of four: not the twelve domains of the defaults."""
+    nodes = nodes_table(tmp_path / "nodes.csv", [f"s{at % 5}" for at in range(20)])
+    for domain, domains, disks in (("node", 20, 200), ("site", 5, 20)):
+        with ecjax.codes(["3+1"], nodes=nodes, latency=False, domain=domain, user_bytes=1e13) as results:
+            run, row = results.runs.iloc[0], results.codes.iloc[0]
+        assert (run["domain_count"], run["disk_count"]) == (domains, disks)
+        assert row.isna()["healthy_mean_s"]
+        cluster = RepairCluster(domains, disks // domains, 1024, 1e13, 1e8, 6e9, 600.0)
+        failures = Failures(-math.log1p(-0.015), 0.002, 0.05, 14 * 24 / 8766, 1e-15)
+        losses = assess(code_of("3+1"), cluster, failures).losses
+        assert row["nines"] == pytest.approx(-math.log10(losses), rel=1e-9)
+
+
+def test_sites_of_few_nodes_leave_more_chunks_to_the_others(tmp_path, capsys):
+    """Nine chunks on sites of 2, 4 and 4 nodes: one site has four of them, more than three parities outlive."""
+    nodes = nodes_table(tmp_path / "nodes.csv", "aabbbbcccc")
+    words = [f"nodes={nodes}", "latency=false", "domain=site", "chunks_per_domain=4", "user_bytes=1e13"]
+    assert main(["codes", "6+3", *words, f"out={tmp_path / 'out'}"]) == 2
+    line = " ".join(capsys.readouterr().err.split())
+    assert (
+        "6+3, which survives 3 losses, on domains=3: one holds 4 chunks; allowed: codes that outlive" in line
+    )
+    assert main(["codes", "9+2", *words, f"out={tmp_path / 'out'}"]) == 2
+    assert "9+2, 11 chunks on domains=3 with chunks_per_domain=4; allowed: at most 10 chunks" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    options = {"domain": "site", "chunks_per_domain": 4, "user_bytes": 1e13, "latency": False}
+    with ecjax.codes(["5+4"], nodes=nodes, **options) as results:
+        assert results.codes["chunks_per_domain"].tolist() == [4]
+
+
+def test_losses_below_what_floats_hold_are_many_nines_and_not_unknown(capsys, tmp_path):
+    words = ["4+60", "domains=64", "afr=1e-4", "domain_losses_per_year=0", f"out={tmp_path / 'out'}"]
+    assert main(["codes", *words]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "take 4+60" in printed and "323.0 nines" in printed
+    assert "no nines where the load" not in printed and "repairs queue" not in printed
+    assert read_results(str(tmp_path / "out"), "codes")["nines"].tolist() == [323.0]
 
 
 def test_any_loss_is_a_floor_too():
@@ -376,6 +430,11 @@ def test_codes_of_a_table_stand_beside_those_of_ecjax(tmp_path):
         ("a,4,6,0-4,0.9,", "repair_chunks 0.9; allowed: at least 1, a chunk"),
         ("a,8,12,,,0", "degraded_chunks 0"),
         ("a,40,60,,,", "sets of up to n - k = 20 losses"),
+        (
+            "bad,4,6,0-3,,",
+            "checks '0-3', which data of any values do not keep; allowed: checks that chunks 4 to 5",
+        ),
+        ("bad,4,6,0 1 4; 2 3 4,,", "checks '0 1 4; 2 3 4', which data of any values do not keep"),
         ("mine,8,12,,,", "a second mine"),
     ],
 )

@@ -78,7 +78,7 @@ def test_loads_are_of_all_sizes_of_small_reads():
     service = np.zeros((3, 4, 6))
     for order, times in enumerate((1.0, 2.0, 6.0)):
         service[order, order + 1] = times * PER_BYTE ** (order + 1)
-    problem = SimpleNamespace(nodes=SimpleNamespace(service=service, count=6))
+    problem = SimpleNamespace(nodes=SimpleNamespace(work=service, count=6))
     each = np.array([rate @ (times * (PER_BYTE * size) ** n) for n, times in ((1, 1.0), (2, 2.0), (3, 6.0))])
     np.testing.assert_allclose(spread_evenly(problem, small), np.tile(each[:, None] / 6, 6), rtol=1e-12)
     chunks = rate[:, None] * np.eye(12, 6)
