@@ -147,7 +147,7 @@ def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) ->
     if is_hydras(name):
         return word
     if is_group(job, name):
-        if not sweep:
+        if not sweep and value != "null":
             check_choice(job, name, value, folders)
         return word
     item = option_of(job, name)
@@ -252,7 +252,7 @@ def _run_of_sweep(name: str, start_folder: str, cfg: DictConfig) -> _ExitCode:
 
         if os.path.isdir(start_folder):
             os.chdir(start_folder)
-        out = location(cfg.out) / str(hydra.job.num)
+        out = location(str(cfg.out)) / str(hydra.job.num)
         cfg.out = str(out) if is_local(out) else absolute(out)
     try:
         return _ExitCode(load_job(JOBS[name]).run(cfg))

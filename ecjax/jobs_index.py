@@ -23,12 +23,14 @@ class Job:
         doing: a few words for what it does, in the present participle.
         summary: one line.
         objectives: whether a sweep can read means of columns of its runs again, for a sweeper that learns from them.
+        acting: options that have it change more than its results, as a running cluster.
     """
 
     name: str
     doing: str
     summary: str
     objectives: bool = True
+    acting: tuple[str, ...] = ()
 
     @property
     def options_class(self) -> Any:
@@ -64,6 +66,7 @@ _JOBS = (
         "ceph",
         "planning a Ceph cluster",
         "plan which shards of a real Ceph cluster are read, and write the commands: even loads, few copies",
+        acting=("apply", "collect"),
     ),
     Job(
         "codes",

@@ -21,7 +21,7 @@ from ecjax.console import OutputMode, log, printing
 from ecjax.engine.opening import kept_engines
 from ecjax.errors import EXIT_USER, UserError
 from ecjax.jobs_index import GROUPS, Job, choices, folder
-from ecjax.merged_jobs import Group, merged
+from ecjax.merged_jobs import Group, Listing, merged
 from ecjax.options import Listed, Rule, Special, rule_of, shown
 from ecjax.progress import overall
 from ecjax.stopwatch import wait_begins
@@ -167,14 +167,24 @@ def _checked_group(job: Job, group: Group) -> DictConfig:
     for key, values in group.lists.items():
         listed = [list(each) if isinstance(each, tuple) else each for each in values]
         OmegaConf.update(cfg, key, listed[0] if len(listed) == 1 else listed, merge=False)
-    options_from(cfg, job.options_class)
+    cfg.out = options_from(cfg, job.options_class).out  # a folder may be named as a number is
     return cfg
 
 
-def _commands(job: Job, jobs: list[list[str]]) -> list[tuple[Group, DictConfig]]:
-    """The commands that the jobs of a sweep are, all checked; where values do not go together, one for each job."""
+def _commands(
+    job: Job, jobs: list[list[str]], *, with_objectives: bool = False
+) -> list[tuple[Group, DictConfig]]:
+    """The commands that the jobs of a sweep are, all checked; where values do not go together, one for each job.
+
+    Args:
+        job: of all of them.
+        jobs: overrides of each.
+        with_objectives: whether the rows of each are read again, by the ids that it has alone. What a plan is compared
+            with is part of its id, so jobs are not joined then; those that act on a cluster are, as they act once.
+    """
+    listing: Listing = _no_list if with_objectives and not job.acting else partial(_listing, job)
     commands = []
-    for group in merged(jobs, partial(_listing, job)):
+    for group in merged(jobs, listing):
         try:
             commands.append((group, _checked_group(job, group)))
         except UserError:
@@ -204,7 +214,8 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
         raise UserError(
             f"hydra.launcher.objective: found {', '.join(columns)} with ecjax {job.name}; allowed: null"
         )
-    commands, module, codes = _commands(job, jobs), load_job(job), dict[int, int]()
+    commands = _commands(job, jobs, with_objectives=bool(columns))
+    module, codes = load_job(job), dict[int, int]()
     programs = "one command" if len(commands) == 1 else f"{len(commands)} commands"
     log.info("%s: sweep of %d jobs from job %d, as %s", job.name, len(jobs), first, programs)
     several = len(commands) > 1
@@ -245,13 +256,17 @@ def run_jobs(job: Job, jobs: list[list[str]], columns: list[str], first: int) ->
 def _codes(
     job: Job, jobs: list[list[str]], module: ModuleType, group: Group, cfg: DictConfig
 ) -> dict[int, int]:
-    """Run a command; exit codes by job. One with a mistake does not take the others of its command with it."""
+    """Run a command; exit codes by job. One with a mistake does not take the others of its command with it.
+
+    But where the command acts on a cluster: what it did before it was refused is not to be done again, nor is what
+    each job alone would recommend.
+    """
     try:
         return dict.fromkeys(group.jobs, module.run(cfg))
     except UserError as error:
-        if len(group.jobs) == 1:
+        if len(group.jobs) == 1 or any(cfg[name] for name in job.acting):
             print(f"ecjax: {error}", file=sys.stderr)
-            return {group.jobs[0]: EXIT_USER}
+            return dict.fromkeys(group.jobs, EXIT_USER)
     codes, said = dict[int, int](), set[str]()
     for number in group.jobs:  # nothing was computed: what is the matter is the matter before
         try:
@@ -271,6 +286,10 @@ def _differing(jobs: list[list[str]]) -> list[list[str]]:
 
 
 def _nothing(items: float) -> None:
+    pass
+
+
+def _no_list(text: str) -> None:
     pass
 
 
