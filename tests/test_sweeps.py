@@ -3,6 +3,7 @@
 import logging
 import math
 import shlex
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from ecjax import hydra_run, sweeps
 from ecjax.cli import main
 from ecjax.command_words import check_choice, check_engine
 from ecjax.composing import composed, load_job
+from ecjax.engine import opening
 from ecjax.engine.opening import kept_engines, open_engine
 from ecjax.engine.options import EngineOptions
 from ecjax.errors import UserError
@@ -232,6 +234,96 @@ def test_several_commands_have_one_progress_and_one_engine(tmp_path, caplog, cap
             assert second is first
     with open_engine(EngineOptions()) as other:
         assert other is not first
+
+
+def test_one_engine_at_a_time_has_the_cores(monkeypatch):
+    """Others are let go of when one is opened, one within another when it is left."""
+    said = []
+
+    class Told:
+        def __init__(self, retries):
+            self.retries = retries
+
+        def release(self):
+            said.append(self.retries)
+
+    monkeypatch.setattr(opening, "_opened", lambda options, _: nullcontext(Told(options.retries)))
+    first, second = EngineOptions(retries=1), EngineOptions(retries=2)
+    with kept_engines():
+        with open_engine(first) as outer:
+            assert said == []
+            with open_engine(first) as same:
+                assert same is outer
+            assert said == []
+            with open_engine(second):
+                assert said == [1]
+            assert said == [1, 2]
+        said.clear()
+        with open_engine(second):
+            assert said == [1]
+        assert said == [1]  # it may be the next one again
+
+
+@pytest.mark.parametrize(("words", "together"), [(["optimize"], False), (["ceph", "apply=true"], True)])
+def test_jobs_whose_rows_are_read_again_have_the_ids_that_they_have_alone(words, together):
+    name, *others = words
+    swept = {"optimize": "method", "ceph": "within"}[name]
+    values = {"optimize": ("certified", "published"), "ceph": ("0.01", "0.05")}[name]
+    jobs = [[*others, f"{swept}={value}"] for value in values]
+    assert len(sweeps._commands(JOBS[name], jobs)) == 1
+    groups = [group.jobs for group, _ in sweeps._commands(JOBS[name], jobs, with_objectives=True)]
+    assert groups == ([[0, 1]] if together else [[0], [1]])
+    same = sweeps._commands(JOBS[name], [jobs[0], jobs[0]], with_objectives=True)
+    assert [group.jobs for group, _ in same] == [[0, 1]]
+
+
+def test_an_objective_of_plans_that_are_made_beside_others(tmp_path, capsys):
+    """Of each job what its command alone comes to: a certified plan alone has another id than beside others."""
+    words = ["cluster.files=20", "theta=10", "device=host", "figures=[]"]
+    methods = [f"method={name}" for name in ("certified", "max_ec")]
+    jobs = [[*words, method, f"out={tmp_path}/sweep"] for method in methods]
+    returned = sweeps.run_jobs(JOBS["optimize"], jobs, ["latency_s"], 0)
+    alone = []
+    for number, method in enumerate(methods):
+        assert main(["optimize", *words, method, f"out={tmp_path}/{number}", "--quiet"]) == 0
+        alone += read_results(tmp_path / str(number), "runs")["latency_s"].tolist()
+    assert returned.worst == 0 and returned.values == pytest.approx(alone, rel=1e-9)
+
+
+@pytest.mark.parametrize(("more", "commands"), [([], 3), (["apply=true"], 1), (["collect=new"], 1)])
+def test_what_acts_on_a_cluster_and_is_refused_is_not_done_job_by_job(
+    tmp_path, monkeypatch, capsys, more, commands
+):
+    seen = []
+
+    def run(cfg):
+        seen.append(cfg.within)
+        raise UserError("ceph osd: found EPERM; allowed: a command that the cluster accepts")
+
+    monkeypatch.setattr(sweeps, "load_job", lambda job: SimpleNamespace(run=run))
+    monkeypatch.chdir(tmp_path)
+    jobs = [[f"within={value}", *more] for value in ("0.01", "0.05")]
+    assert sweeps.run_jobs(JOBS["ceph"], jobs, [], 0) == ([2, 2], 2)
+    assert len(seen) == commands
+    assert capsys.readouterr().err.count("found EPERM") == 1
+
+
+def test_folders_named_as_numbers_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    module = SimpleNamespace(run=lambda cfg: seen.append(cfg.out) or 0)
+    monkeypatch.setattr(sweeps, "load_job", lambda job: module)
+    assert hydra_run.run_job(JOB, ["-m", "out=2024,2025"]) == 0
+    assert seen == ["2024", "2025"]
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"]])
+def test_no_study_is_a_choice_too(tmp_path, monkeypatch, flags):
+    monkeypatch.chdir(tmp_path)
+    module = SimpleNamespace(run=lambda cfg: 0)
+    for where in (sweeps, hydra_run):
+        monkeypatch.setattr(where, "load_job", lambda job: module)
+    assert hydra_run.run_job(JOB, [*flags, "experiment=null"]) == 0
 
 
 def test_names_of_studies_that_a_pattern_stands_for(study):

@@ -78,6 +78,11 @@ class Cluster:
             log.info("%s", line)
         self._nodes = Nodes()
 
+    def release(self) -> None:
+        """See ``Engine.release``."""
+        for one in [one for one in self._pool.workers if not one.jobs]:
+            self._pool.drop(one)
+
     def map(
         self,
         function: Function,

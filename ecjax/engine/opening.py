@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from ecjax.engine.options import EngineOptions
@@ -11,14 +12,47 @@ from ecjax.engine.tasks import Engine
 from ecjax.errors import UserError
 from ecjax.options import checked
 
-_kept: ContextVar[tuple[ExitStack, dict[Any, Engine]] | None] = ContextVar("kept", default=None)
+
+@dataclass
+class _Kept:
+    """Engines that stay open.
+
+    Attributes:
+        stack: closes them.
+        engines: by what they were opened with.
+        in_use: those that somebody has opened and not yet left, the innermost last.
+    """
+
+    stack: ExitStack
+    engines: dict[Any, Engine] = field(default_factory=dict)
+    in_use: list[Engine] = field(default_factory=list)
+
+    @contextmanager
+    def lent(self, engine: Engine) -> Iterator[Engine]:
+        """One of them, while the others leave it the cores that they do not compute on."""
+        for other in self.engines.values():
+            if other is not engine:
+                other.release()
+        self.in_use.append(engine)
+        try:
+            yield engine
+        finally:
+            self.in_use.pop()
+            if self.in_use and self.in_use[-1] is not engine:
+                engine.release()  # whose turn it is now needs the cores
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
 def kept_engines() -> Iterator[None]:
-    """Within the block an engine that was opened stays open: who asks for the same one again gets it."""
+    """Within the block an engine that was opened stays open: who asks for the same one again gets it.
+
+    One of them at a time has the cores: the processes of the others end, and start again with their next map.
+    """
     with ExitStack() as stack:
-        before = _kept.set((stack, {}))
+        before = _kept.set(_Kept(stack))
         try:
             yield
         finally:
@@ -42,10 +76,11 @@ def open_engine(options: EngineOptions, accelerated: bool = False) -> Iterator[E
         with _opened(options, accelerated) as engine:
             yield engine
         return
-    stack, engines = kept
-    if (options, accelerated) not in engines:
-        engines[options, accelerated] = stack.enter_context(_opened(options, accelerated))
-    yield engines[options, accelerated]
+    key = options, accelerated
+    if key not in kept.engines:
+        kept.engines[key] = kept.stack.enter_context(_opened(options, accelerated))
+    with kept.lent(kept.engines[key]) as engine:
+        yield engine
 
 
 @contextmanager

@@ -60,6 +60,9 @@ class Serial:
             leaves.shutdown(cancel_futures=True)
             several.shutdown(cancel_futures=True)
 
+    def release(self) -> None:
+        """See ``Engine.release``. Threads are those of a map."""
+
 
 class _Stopped(BaseException):
     """Nobody waits for the result any more."""

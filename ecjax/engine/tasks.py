@@ -101,6 +101,9 @@ class Engine(Protocol):
             at_once: tasks at a time within a process; default: as many as it has cores.
         """
 
+    def release(self) -> None:
+        """Let processes go that have nothing to do; the next map starts them again."""
+
 
 def attempt(function: Function, task: Task, worker: Worker) -> list[Done]:
     """Run a task; where it fails as a whole, its halves, down to single items."""

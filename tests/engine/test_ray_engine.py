@@ -85,6 +85,14 @@ def test_every_item_once_and_maps_share_the_workers(engine, tmp_path):
     assert list(engine.map(work.total, [], Count())) == []
 
 
+def test_workers_that_are_released_leave_their_cores(engine):
+    assert names(list(engine.map(work.total, tasks(9), Count()))) == numbered(9)
+    engine.release()
+    with opened() as other:  # without a core it waits ten minutes
+        assert names(list(other.map(work.total, tasks(9), Count()))) == numbered(9)
+    assert names(list(engine.map(work.total, tasks(9), Count()))) == numbered(9)
+
+
 def test_what_workers_are_given(engine):
     """Threads are limited to the cores that a worker has; what tasks share is sent to a worker once."""
     shared = {"large": bytes(1 << 20)}
