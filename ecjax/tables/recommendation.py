@@ -40,6 +40,18 @@ def write_recommendation(out: Path, recommendation: Recommendation) -> None:
         file.write_text(json.dumps(asdict(recommendation), indent=1) + "\n")
 
 
+def remove_recommendation(out: Path) -> None:
+    """Remove the recommendation of an earlier command, as the last one has none.
+
+    Raises:
+        UserError: it cannot be removed.
+    """
+    path = out / FILE
+    with write_errors(out):
+        if path.exists():  # where there is nothing to remove, nobody asks for the right to
+            path.unlink(missing_ok=True)
+
+
 def read_recommendation(out: Path) -> Recommendation | None:
     """The recommendation of the last command that wrote to ``out``; None where there is none.
 

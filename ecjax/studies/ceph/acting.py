@@ -16,6 +16,7 @@ from ecjax.studies.ceph.recommend import NOTHING_GAINED
 from ecjax.studies.ceph.scripts import FOLDER, batch_name, read_scripts
 from ecjax.studies.spine.as_json import print_object
 from ecjax.studies.spine.sentences import word
+from ecjax.studies.spine.study import Acted
 from ecjax.tables.folder import location
 from ecjax.units import count_text
 
@@ -85,7 +86,16 @@ def _batches_text(numbers: Sequence[int], count: int) -> str:
 
 
 def apply_plan(options: CephOptions, console: Console) -> int:
-    """Run the batches of a plan, one after another; returns the exit code: 0 all are in force, 1 it stopped.
+    """As ``applied_plan``; returns the exit code.
+
+    Raises:
+        UserError: the plan, or the cluster as it is, cannot be read.
+    """
+    return _printed(applied_plan(options, console))
+
+
+def applied_plan(options: CephOptions, console: Console) -> Acted:
+    """Run the batches of a plan, one after another; exit code: 0 all are in force, 1 it stopped.
 
     None of them is run of a plan that was not worth its commands, unless it is named: exit code 0.
 
@@ -98,7 +108,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
         line = f"Nothing was applied: {NOTHING_GAINED}"
         if scripts.batches:
             line += f" (ecjax ceph verify={word(folder)} plan_run={scripts.run_id} apply=true does it all the same)"
-        return _ended(console, line + ".", (), 0)
+        return _said(console, line + ".", (), 0)
     with tempfile.TemporaryDirectory() as dumps:
         applied = apply_batches(
             partial(cluster_now, Path(dumps), options.ceph, scripts.expected.before),
@@ -113,7 +123,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
     if not applied.line:
         every = "The only batch" if count == 1 else f"All {count} batches"
         line = f"{every} of plan {scripts.run_id} {'is' if count == 1 else 'are'} in force, read back."
-        return _ended(console, line, (), 0)
+        return _said(console, line, (), 0)
     line = f"Stopped after {applied.batches} of {count} batches: {applied.line}."
     if applied.begun:
         undo = [f"{batch_name(number)}-undo.sh" for number in {applied.begun, 1}]
@@ -121,7 +131,7 @@ def apply_plan(options: CephOptions, console: Console) -> int:
             f" What was begun is taken back by {' to '.join(sorted(undo, reverse=True))} in "
             f"{location(folder) / FOLDER / scripts.run_id}, the last one first."
         )
-    return _ended(console, line, applied.findings, 1)
+    return _said(console, line, applied.findings, 1)
 
 
 def _ended(
@@ -131,7 +141,7 @@ def _ended(
     code: int,
     facts: dict[str, object] | None = None,
 ) -> int:
-    """Say how it ended, and which groups are not as they should be.
+    """Say how it ended, and which groups are not as they should be; returns the exit code.
 
     Args:
         console: where to.
@@ -140,13 +150,29 @@ def _ended(
         code: exit code.
         facts: that ``--json`` prints besides.
     """
+    return _printed(_said(console, line, wrong, code, facts))
+
+
+def _said(
+    console: Console,
+    line: str,
+    wrong: tuple[Finding, ...],
+    code: int,
+    facts: dict[str, object] | None = None,
+) -> Acted:
+    """The same without the object of ``--json``."""
     for each in wrong[:_MOST]:
         sets = f" (found {', '.join(map(str, each.found))})" if each.found else ""
         say(console, f"group {each.group}: {each.why}{sets}", "red")
     if len(wrong) > _MOST:
         say(console, f"and {len(wrong) - _MOST} more", "red")
     conclude(console, line)
+    listed = [{"group": each.group, "why": each.why, "found": list(each.found)} for each in wrong]
+    return Acted(code, {"line": line, **(facts or {}), "findings": listed})
+
+
+def _printed(acted: Acted) -> int:
+    """Print the object of ``--json``, where it is asked for; returns the exit code."""
     if output_mode() is OutputMode.JSON:
-        listed = [{"group": each.group, "why": each.why, "found": list(each.found)} for each in wrong]
-        print_object({"job": "ceph", "line": line, **(facts or {}), "findings": listed, "exit_code": code})
-    return code
+        print_object({"job": "ceph", **acted.said, "exit_code": acted.code})
+    return acted.code

@@ -10,7 +10,7 @@ from ecjax.engine import Engine
 from ecjax.errors import UserError
 from ecjax.options import checked, identifying
 from ecjax.rados.batches import Limits
-from ecjax.studies.ceph.acting import apply_plan, collect_dumps, verify_plan
+from ecjax.studies.ceph.acting import applied_plan, apply_plan, collect_dumps, verify_plan
 from ecjax.studies.ceph.figures.kinds import draw
 from ecjax.studies.ceph.inputs import Case, read_case
 from ecjax.studies.ceph.latencies import is_estimated, with_service
@@ -50,9 +50,8 @@ def ceph_study(options: CephOptions, console: Console) -> int:
         named = {name: str(folder) for name, folder in folders.items() if folder is not None}
         return recommend(runs, named, options.objective)
 
-    code = run_study(TABLES, options, partial(_work, options), present, console)
-    applies = options.apply and code == 0 and not rows_only()
-    return apply_plan(options, console) if applies else code
+    act = partial(applied_plan, options, console) if options.apply else None
+    return run_study(TABLES, options, partial(_work, options), present, console, act=act)
 
 
 def _work(options: CephOptions, engine: Engine) -> Work:

@@ -23,6 +23,7 @@ def print_json(
     runs: pd.DataFrame,
     recommendation: Recommendation | None,
     exit_code: int,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Print what came of a study.
 
@@ -32,6 +33,7 @@ def print_json(
         runs: rows of ``runs``; what is no finite number is null.
         recommendation: what the study recommends.
         exit_code: of the command.
+        more: members that the command has besides.
     """
     print_object(
         {
@@ -39,6 +41,7 @@ def print_json(
             "out": out,
             "runs": _rows(tables, runs),
             "recommendation": None if recommendation is None else asdict(recommendation),
+            **(more or {}),
             "exit_code": exit_code,
         }
     )

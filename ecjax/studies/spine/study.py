@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 import psutil
@@ -14,14 +14,17 @@ from rich.console import Console
 
 from ecjax.compiling import Compilation, announced
 from ecjax.console import OutputMode, conclude, log, output_mode, taken_remarks
+from ecjax.display import without_secrets
 from ecjax.engine import Engine, EngineOptions, open_engine
+from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.stopwatch import waited_since
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.batches import Batch, Driven, Solve, run_batches, run_driven
 from ecjax.studies.spine.sentences import word
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.folder import location
-from ecjax.tables.recommendation import Recommendation, write_recommendation
+from ecjax.tables.recommendation import Recommendation, remove_recommendation, write_recommendation
 from ecjax.tables.result_schemas import JobTables
 from ecjax.tables.results import read_results
 from ecjax.tables.sources import sources_text
@@ -83,6 +86,18 @@ class Outcome:
 
     runs: pd.DataFrame
     recommendation: Recommendation | None
+
+
+class Acted(NamedTuple):
+    """What was done by a plan.
+
+    Attributes:
+        code: exit code.
+        said: how it ended, as JSON has it.
+    """
+
+    code: int
+    said: Mapping[str, Any]
 
 
 _outcomes: ContextVar[list[Outcome] | None] = ContextVar("outcomes", default=None)
@@ -216,6 +231,7 @@ def run_study(
     present: Callable[[pd.DataFrame], Recommendation | None],
     console: Console,
     accelerated: bool = False,
+    act: Callable[[], Acted] | None = None,
 ) -> int:
     """All steps of a study; returns its exit code: 0, or 1 where some of its runs did not finish.
 
@@ -226,10 +242,13 @@ def run_study(
         present: prints and draws rows of ``runs``; returns what they recommend, which is said last and kept.
         console: where the recommendation is said.
         accelerated: whether the work gains from a GPU.
+        act: does what is recommended, once all is written and where all runs finished; the exit code is its own then.
 
     Raises:
-        UserError: something the user gave is wrong; no run was written.
+        UserError: something the user gave is wrong; no run was written, unless it is ``act`` that says so.
     """
+    if options.engine.name == "serial" and not rows_only():
+        say_unused(options, ["engine"], "engine=serial")
     with announced() as compilation:
         runs = computed(tables, options, prepare, accelerated)
         taken_remarks()
@@ -238,15 +257,20 @@ def run_study(
             recommendation = replace(recommendation, remarks=taken_remarks(), run_count=len(runs))
             conclude(console, recommendation.sentence)
             write_recommendation(location(options.out), recommendation)
+        elif not rows_only():
+            remove_recommendation(location(options.out))
         if not rows_only():
             say_charts(options.out)
             say_seconds(compilation)
     outcomes = _outcomes.get()
     if outcomes is not None:
         outcomes.append(Outcome(runs, recommendation))
-    code = exit_code(runs)
+    code, applied = exit_code(runs), dict[str, Any]()
+    if act is not None and code == 0 and not rows_only():
+        code, said = act()
+        applied = {"applied": said}
     if output_mode() is OutputMode.JSON:
-        print_json(tables, options.out, runs, recommendation, code)
+        print_json(tables, options.out, runs, recommendation, code, applied)
     return code
 
 
@@ -263,8 +287,19 @@ def say_seconds(compilation: Compilation) -> None:
 
 
 def runs_of(out: str, run_ids: Iterable[str]) -> pd.DataFrame:
-    """Rows of the dataset ``runs`` of these runs, in their order."""
-    return read_results(out, "runs").set_index("run_id").loc[list(run_ids)].reset_index()
+    """Rows of the dataset ``runs`` of these runs, in their order.
+
+    Raises:
+        UserError: a run has no row.
+    """
+    names, rows = list(run_ids), read_results(out, "runs").set_index("run_id")
+    missing = [name for name in names if name not in rows.index]
+    if missing:
+        raise UserError(
+            f"out={without_secrets(out)}: found no rows of {len(missing)} of {len(names)} runs, as {missing[0]}; "
+            "allowed: a folder where they were run with the same options"
+        )
+    return rows.loc[names].reset_index()
 
 
 def exit_code(runs: pd.DataFrame) -> int:

@@ -314,6 +314,21 @@ def test_health_that_becomes_worse_under_the_same_code_is_seen(before, now, wors
     assert bool(live._worse(before, now)) == worse
 
 
+@pytest.mark.parametrize(
+    ("vanishes", "ending"), [(False, "in force, read back"), (True, "Stopped after 1 of")]
+)
+def test_a_plan_that_is_applied_at_once_is_one_object(place, cluster, capsys, tmp_path, vanishes, ending):
+    plan = read_results(place / "out", "commands")
+    cluster.dropping = (plan.loc[plan["batch"] == 2, "group"].iloc[0],) if vanishes else ()
+    words = [str(place / "dumps"), WITHIN, f"out={tmp_path}", "figures=[]", "apply=true", "apply_wait_s=1e-9"]
+    assert main(["ceph", *words, "--json"]) == int(vanishes)
+    (line,) = capsys.readouterr().out.splitlines()
+    printed = json.loads(line)
+    assert printed["job"] == "ceph" and len(printed["runs"]) == 1 and printed["exit_code"] == int(vanishes)
+    assert ending in printed["applied"]["line"] and bool(printed["applied"]["findings"]) == vanishes
+    assert cluster.lines
+
+
 def test_rows_that_a_sweep_asks_for_apply_nothing(place, cluster, tmp_path):
     """Hydra's sweepers take their objective from the rows of what was done."""
     words = [str(place / "dumps"), WITHIN, f"out={tmp_path}", "figures=[]", "--quiet"]
