@@ -161,7 +161,8 @@ def batches(
 
     Of queues by class a batch is one run, those that exchange plans, or those that are planned side by side.
 
-    The width of the program does not depend on what is already finished, so that a resumed study runs the same one.
+    The width of the program does not depend on what is already finished, so that a resumed study runs the same one. Of
+    runs that exchange plans all are planned again where one is missing: its plan comes of all of them.
 
     Args:
         items: all runs of every case.
@@ -183,7 +184,7 @@ def batches(
             queue: by_class(case, sum(item.way.queue == queue for item in runs))
             for queue in _by_class(missing)
         }
-        together = [item for item in missing if exchange and _weighted(item.way)]
+        together = exchanging(runs) if exchange and any(_weighted(item.way) for item in missing) else []
         parts += [(case, together, widths["weighted"])] if together else []
         rest = [item for item in missing if not _fcfs(item) and not (exchange and _weighted(item.way))]
         parts += [(case, [item], 1) for item in rest if widths[item.way.queue] == 1]
@@ -240,6 +241,11 @@ def width_by_class(case: Case, runs: int, options: OptimizeOptions, engine: Engi
     if engine.workers > 1 and not options.exchange:
         widest = min(widest, max(2, math.ceil(runs / (TASKS_PER_WORKER * engine.workers))))
     return width_of(runs, widest)
+
+
+def exchanging(items: Iterable[Item]) -> list[Item]:
+    """Those runs of a case that go on from each other's plans where ``exchange`` says so."""
+    return [item for item in items if _weighted(item.way)]
 
 
 def lanes_of(items: Iterable[Item]) -> list[int]:

@@ -31,7 +31,7 @@ from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize import class_rows
 from ecjax.studies.optimize import rows as plan_rows
-from ecjax.studies.optimize.batches import Item
+from ecjax.studies.optimize.batches import Item, exchanging, items_of
 from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
@@ -64,13 +64,18 @@ def class_runs(
         items: the runs, of one queue.
         advance: called with every step.
     """
-    width = _width(items)
-    made = _all_planned([partial(_planned, options, case, item, advance) for item in items], width)
-    if options.exchange and items[0].way.queue == "weighted" and len(made) > 1:
+    width, asked = _width(items), {item.run.run_id for item in items}
+    exchanges = options.exchange and items[0].way.queue == "weighted"
+    # of a batch that was divided, too: the plan of each point comes of those of all
+    points = exchanging(items_of(case, options)) if exchanges else items
+    made = _all_planned([partial(_planned, options, case, item, advance) for item in points], width)
+    if exchanges and len(made) > 1:
         made = _exchanged(made, width, advance)
     rows: Rows = []
     datasets: dict[str, list[Iterator[pa.Table]]] = {}
     for each in made:
+        if each.item.run.run_id not in asked:
+            continue
         row, tables = _rows_of(options, case, each)
         rows.append(row)
         for name, parts in tables.items():

@@ -111,7 +111,7 @@ CLASS_SWEEP = {
 
 @pytest.mark.parametrize("exchange", [False, True])
 def test_runs_by_class_go_side_by_side_as_wide_as_those_of_the_whole_sweep(exchange):
-    """Six of each queue: in fours, or those that exchange plans all at once."""
+    """Six of each queue: in fours, or those that exchange plans all at once, again all of them where one is missing."""
     chosen = options(**CLASS_SWEEP, exchange=exchange)
     (case,) = read_cases(chosen)
     items = items_of(case, chosen)
@@ -136,9 +136,11 @@ def test_runs_by_class_go_side_by_side_as_wide_as_those_of_the_whole_sweep(excha
         part for queue, ids in by_queue.items() for part in expected(ids, exchange and queue == "weighted")
     )
     first = {queue: ids[1:] for queue, ids in by_queue.items()}
+    first["weighted"] = by_queue["weighted"] if exchange else first["weighted"]
     assert batched({ids[0] for ids in by_queue.values()}) == sorted(
         part for queue, ids in first.items() for part in expected(ids, exchange and queue == "weighted")
     )
+    assert batched({name for ids in by_queue.values() for name in ids}) == []
     assert set(asked) == {6}
 
 

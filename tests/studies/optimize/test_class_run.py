@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import problems
 import pytest
+from engines import open_pickled, same_tables
 from planning.classes.plain_classes import Plain, charges, delays, latencies, plain_classes, work
 from problems import FILES, Case, least_bound
 
@@ -14,6 +15,7 @@ from ecjax.planning.classes.together import run_together
 from ecjax.status import Status
 from ecjax.studies.optimize import class_run
 from ecjax.studies.optimize.class_rules import QUEUES
+from ecjax.studies.spine import study as spine
 from ecjax.tables.results import read_results
 
 TWO = np.resize([1, 2], FILES)
@@ -219,6 +221,25 @@ def test_no_point_of_a_sweep_that_exchanges_plans_is_beaten_by_another_points_pl
     study(out, case, exchange=True, **sweep)
     study(out, case, exchange=True, queue="weighted", importance=[1, 0.4])
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*.parquet")} == before
+
+
+def test_runs_that_exchange_plans_do_so_with_all_wherever_each_is_planned(tmp_path, monkeypatch):
+    """One by one on workers, as what is left of a batch that failed: the same plans, of the same ids."""
+    case, sweep = with_classes(problems.mixed(load=0.5)), {"importance": [[1, 1], [1, 0.4], [1, 0.1]]}
+    asked = sweep | {"queue": "weighted", "exchange": True}
+    study(tmp_path / "whole", case, **asked)
+    exchanging = []
+
+    def exchanged(points, *others):
+        exchanging.append(len(points))
+        return exchange(points, *others)
+
+    exchange = class_run.exchanged
+    monkeypatch.setattr(class_run, "exchanged", exchanged)
+    monkeypatch.setattr(spine, "open_engine", open_pickled)
+    study(tmp_path / "divided", case, **asked)
+    assert exchanging == [3, 3, 3]
+    same_tables(tmp_path / "whole", tmp_path / "divided", rtol=1e-9)
 
 
 @pytest.mark.slow
