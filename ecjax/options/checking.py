@@ -18,13 +18,18 @@ def changed(options: Any, names: Iterable[str]) -> list[str]:
         options: an options dataclass, checked.
         names: of its options and sections.
     """
-    usual = _values(type(options)(), names)
-    texts = []
+    return _changed(options, type(options)(), names)
+
+
+def _changed(options: Any, usual: Any, names: Iterable[str]) -> list[str]:
+    """The same, compared with other options: those of a section may be others than its class has by default."""
+    names = list(names)
+    before, texts = _values(usual, names), []
     for name, value in _values(options, names).items():
         if is_dataclass(value):
             its = [item.name for item in fields(value)]
-            texts += [f"{name}.{text}" for text in changed(value, its)]
-        elif value != usual[name]:
+            texts += [f"{name}.{text}" for text in _changed(value, before[name], its)]
+        elif value != before[name]:
             texts.append(f"{name}={shown(value)}")
     return texts
 

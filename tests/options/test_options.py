@@ -222,16 +222,18 @@ class Three:
     counts: list[int] = option([1], "", Listed(Whole(0)))
     share: float | None = option(None, "", Number(least=0))
     inner: Depth = section(Depth, "")
+    deep: Depth = section(lambda: Depth(depth=9), "")
 
 
 def test_options_that_are_not_as_by_default_are_named():
-    names = ["counts", "share", "inner"]
+    names = ["counts", "share", "inner", "deep"]
     assert changed(checked(Three()), names) == []
     # one number is a list of one
     assert changed(checked(Three(counts=1)), names) == []
     other = checked(Three(counts=[2, 3], share=0.5, inner=Depth(depth=4)))
     assert changed(other, names) == ["counts=[2, 3]", "share=0.5", "inner.depth=4"]
     assert changed(other, ["share"]) == ["share=0.5"]
+    assert changed(Three(deep=Depth(depth=1)), ["deep"]) == ["deep.depth=1"]
 
 
 @pytest.mark.parametrize(

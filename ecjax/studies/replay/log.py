@@ -31,6 +31,11 @@ from ecjax.tables.results import read_run
 from ecjax.units import Unit, fitting_unit
 from ecjax.validation.validate import Validation, validate
 
+# options of which there is nothing to say beside a prediction, besides those of every log
+READ_WITH_LOGS = (
+    *("plan", "plan_run", "plan_where", "service", "replications", "seed", "arrivals"),
+    *("out", "engine", "resume", "write", "figures"),
+)
 _QUANTILES = ("p50_s", "p90_s", "p99_s", "p999_s")
 
 

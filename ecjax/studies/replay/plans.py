@@ -46,7 +46,8 @@ class PlanRun:
         queue: that the plan was made for, one of PLAN_QUEUES.
         method: how it was planned.
         theta: s/$, latency that a dollar is worth.
-        cost_dollars_per_period: $/period, storage cost of all files.
+        cost_dollars_per_period: $/period, storage cost of all files, with ``moving_dollars``.
+        moving_dollars: $, of that what is paid once, to move chunks; None where moving costs nothing.
         importance: JSON by service class.
         class_rate_scale: JSON by service class.
         rate_scale: the files' rates were multiplied by this.
@@ -60,6 +61,7 @@ class PlanRun:
     method: str = "none"
     theta: float | None = None
     cost_dollars_per_period: float | None = None
+    moving_dollars: float | None = None
     importance: str | None = None
     class_rate_scale: str | None = None
     rate_scale: float = 1.0
@@ -190,7 +192,8 @@ def _of_runs(folder: Path, rows: list[dict[str, Any]]) -> Iterator[Plan]:
 
     names = [field.name for field in fields(PlanRun)]
     for row in rows:
-        run = PlanRun(**{name: row[name] for name in names} | {"queue": row["queue"] or "fcfs"})
+        known = {name: row[name] for name in names if name in row}  # earlier results have fewer columns
+        run = PlanRun(**known | {"queue": row["queue"] or "fcfs"})
         yield _of_run(folder, run, *tables(run.input_id))
 
 

@@ -107,8 +107,13 @@ def _beside(winner: Winner) -> str:
 
 
 def _storage(best: pd.Series) -> str:
-    cost = best["cost_dollars_per_period"]
-    return f"; the plan costs {dollars_text(cost)} per period" if pd.notna(cost) and cost > 0 else ""
+    """What the plan costs, in words: per period, and once for chunks that move."""
+    cost, moving = best["cost_dollars_per_period"], best.get("moving_dollars")
+    if pd.isna(cost) or cost <= 0:
+        return ""
+    if pd.isna(moving) or moving <= 0:
+        return f"; the plan costs {dollars_text(cost)} per period"
+    return f"; the plan costs {dollars_text(cost - moving)} per period, and {dollars_text(moving)} once to move chunks"
 
 
 def _bound(best: pd.Series) -> str:

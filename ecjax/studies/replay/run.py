@@ -85,6 +85,7 @@ def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
         "method": plan.run.method,
         "theta": plan.run.theta,
         "cost_dollars_per_period": plan.run.cost_dollars_per_period,
+        "moving_dollars": plan.run.moving_dollars,
         "importance": plan.run.importance,
         "class_rate_scale": plan.run.class_rate_scale,
         "policy": point.policy,

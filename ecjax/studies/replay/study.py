@@ -1,5 +1,6 @@
 """``ecjax replay``: what plans and dispatch policies deliver, beside their estimate and their bound."""
 
+from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -10,17 +11,19 @@ from rich.console import Console
 from ecjax import programs
 from ecjax.console import log
 from ecjax.cores import available_cores
+from ecjax.display import without_secrets
 from ecjax.engine import Engine
 from ecjax.options import checked
 from ecjax.studies.replay.figures.kinds import draw
 from ecjax.studies.replay.inputs import Case, read_cases
-from ecjax.studies.replay.log import log_work, show_log
-from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.log import READ_WITH_LOGS, log_work, show_log
+from ecjax.studies.replay.options import NO_PLAN, ReplayOptions
 from ecjax.studies.replay.recommend import recommend
 from ecjax.studies.replay.run import items_of, solve
 from ecjax.studies.replay.summary import show
 from ecjax.studies.replay.tables import TABLES
 from ecjax.studies.spine.batches import Batch
+from ecjax.studies.spine.log_options import LogOptions
 from ecjax.studies.spine.study import Work, run_study, unfinished
 from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.ids import id_types
@@ -33,9 +36,12 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
     Raises:
         UserError: something the user gave is wrong; no replay was written.
     """
-    options = checked(options)
+    given, options = options, checked(options)
     programs.use_compilation_cache()
-    _say_unused(options)
+    if options.predicts_log:
+        _say_unused_of_logs(given, options)
+    else:
+        _say_unused(options)
     prepare, print_runs = (log_work, show_log) if options.predicts_log else (_work, show)
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
@@ -56,6 +62,18 @@ def _say_unused(options: ReplayOptions) -> None:
         say_unused(options, ["hedge_delay_s", "hedges", "hedge_budget"], policies)
     if options.arrivals != "bursts":
         say_unused(options, ["burst_factor", "burst_share", "burst_mean_s"], arrivals)
+    if options.arrivals == "trace":
+        say_unused(options, ["requests"], arrivals)
+    if options.plan not in (None, NO_PLAN):
+        say_unused(options, ["planning"], f"plan={without_secrets(str(options.plan))}")
+
+
+def _say_unused_of_logs(given: ReplayOptions, options: ReplayOptions) -> None:
+    """Options of plans and replays where a log is predicted from itself; ``given`` are those before the check."""
+    beside = f"trace={without_secrets(str(options.trace))} without plan=FOLDER, which is predicted as it was logged"
+    read = {*(item.name for item in fields(LogOptions)), *READ_WITH_LOGS}
+    say_unused(options, [item.name for item in fields(options) if item.name not in read], beside)
+    say_unused(given, ["arrivals"], beside)  # checked, it is never as by default
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:

@@ -7,10 +7,12 @@ import pytest
 from plans_by_hand import FIXED, NEED, OF_FILE, PLACED, RATES, SHARES, SIZES, VARIABLE, WEIGHTS, plan_by_hand
 from rich.console import Console
 
+from ecjax.comparison import Side, sentence
 from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.replay.plans import read_plans
+from ecjax.studies.replay.recommend import recommend
 from ecjax.studies.replay.study import replay_study
 from ecjax.tables.results import read_results
 
@@ -49,6 +51,20 @@ def test_a_weighted_plan_is_replayed_with_its_own_weights(tmp_path):
 def test_the_queue_is_that_of_the_plan(tmp_path, queue, expected):
     _, runs = replay(plan_by_hand(tmp_path, queue), tmp_path / "out")
     assert list(runs["queue"]) == [expected]
+
+
+def test_what_is_paid_once_is_not_what_a_period_costs(tmp_path):
+    """Of 12.5 dollars 2.5 are for chunks that moved: 10 per period."""
+    plan = plan_by_hand(tmp_path, "fcfs", cost_dollars_per_period=12.5, moving_dollars=2.5)
+    _, runs = replay(plan, tmp_path / "out", requests=20_000)
+    assert runs["cost_dollars_per_period"].tolist() == [12.5] and runs["moving_dollars"].tolist() == [2.5]
+    advice = recommend(runs, checked(ReplayOptions(plan=plan)))
+    assert "; the plan costs $10 per period, and $2.5 once to move chunks." in advice.sentence
+    row = runs.iloc[0].to_dict() | {"plan_run": None}
+    before = Side("nowhere", "replay", row | {"moving_dollars": None, "cost_dollars_per_period": 10.0})
+    assert sentence(before, Side("nowhere", "replay", row)).startswith(
+        "B costs the same ($10), and $2.5 once to move chunks"
+    )
 
 
 def test_what_is_asked_for_comes_first_and_names_the_replay(tmp_path):
