@@ -13,7 +13,8 @@ class ReproduceOptions:
     """Everything that ``ecjax reproduce`` can be told."""
 
     out: str = option(
-        "results/reproduce", "folder of the verdicts; what the studies write is below, by their names"
+        "results/reproduce",
+        "folder of the verdicts, on this machine; what the studies write is below, by their names",
     )
     papers: list[str] | None = option(
         None,

@@ -2,13 +2,13 @@
 
 import difflib
 from collections.abc import Iterable
-from pathlib import Path
 
 import psutil
 from rich.console import Console
 
 from ecjax.console import OutputMode, conclude, log, output_mode, say
 from ecjax.cores import available_cores
+from ecjax.display import without_secrets
 from ecjax.errors import UserError
 from ecjax.options import checked
 from ecjax.studies.reproduce.claim import Claim, Paper
@@ -21,7 +21,7 @@ from ecjax.studies.reproduce.tables import TABLES
 from ecjax.studies.reproduce.workers import processes
 from ecjax.studies.spine.as_json import print_json
 from ecjax.studies.spine.study import exit_code, runs_of, say_charts
-from ecjax.tables.folder import location
+from ecjax.tables.folder import is_local, location
 from ecjax.tables.recommendation import Recommendation, write_recommendation
 from ecjax.tables.store import ResultStore, check_out
 
@@ -40,9 +40,15 @@ def reproduce_study(options: ReproduceOptions, console: Console, options_of: Opt
         UserError: something the user gave is wrong; nothing was run.
     """
     options = checked(options)
+    folder = location(options.out)
+    if not is_local(folder):
+        raise UserError(
+            f"out={without_secrets(options.out)}: found an object store; allowed: a folder of this machine, where "
+            "studies read what others wrote"
+        )
     check_out(options.out, TABLES)
     work = _chosen(options)
-    studies = Path(options.out) / "studies"
+    studies = folder / "studies"
     at_once = options.processes or _processes(work)
     run_ids = []
     with ResultStore(options.out, TABLES, {}) as store, processes(at_once) as executor:

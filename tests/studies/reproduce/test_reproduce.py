@@ -14,6 +14,7 @@ import pytest
 from ecjax import cli
 from ecjax.errors import UserError
 from ecjax.studies.reproduce import run as running
+from ecjax.studies.reproduce import study as reproduce_study
 from ecjax.studies.reproduce.claim import Claim, Finding, Kind, Paper, Study, Verdict
 from ecjax.studies.reproduce.claims import paper
 from ecjax.studies.reproduce.evidence import Made
@@ -236,3 +237,21 @@ def test_two_processes_find_what_one_does(tmp_path):
     assert one[columns].equals(two[columns])
     for column in ("ours", "ours_low", "ours_high"):
         np.testing.assert_allclose(one[column].astype(float), two[column].astype(float), rtol=1e-9)
+
+
+def test_studies_write_where_the_verdicts_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    seen = []
+
+    def judged(one, claims, setting):
+        seen.append(setting.folder(one, "a_study"))
+        raise UserError("seen")
+
+    monkeypatch.setattr(reproduce_study, "judged", judged)
+    assert cli.main(["reproduce", "papers=jlcm", f"out=file://{tmp_path}/far"]) == 2
+    assert seen == [f"{tmp_path}/far/studies/jlcm/a_study"]
+    capsys.readouterr()
+    assert cli.main(["reproduce", "papers=jlcm", "out=memory://bucket/claims"]) == 2
+    said = capsys.readouterr().err
+    assert "out=memory://bucket/claims: found an object store; allowed: a folder of this machine" in said
+    assert len(seen) == 1 and [path.name for path in tmp_path.iterdir() if ":" in path.name] == []
