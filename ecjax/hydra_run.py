@@ -147,7 +147,7 @@ def _override(job: Job, word: str, sweep: bool, folders: Sequence[Path] = ()) ->
     if is_hydras(name):
         return word
     if is_group(job, name):
-        if not sweep and value != "null":
+        if not sweep:
             check_choice(job, name, value, folders)
         return word
     item = option_of(job, name)

@@ -54,7 +54,7 @@ def check_sweep(job: Job, overrides: list[str], folders: Sequence[Path] = ()) ->
     """
     choices = [_choices(override, text) for text, override in zip(overrides, parsed(overrides), strict=True)]
     for key, _, value in (text.partition("=") for values in choices for text in values):
-        if is_group(job, key) and value != "null":
+        if is_group(job, key):
             check_choice(job, key, value, folders)
         elif key == "engine":
             check_engine(value, folders)

@@ -264,7 +264,9 @@ def test_one_engine_at_a_time_has_the_cores(monkeypatch):
         assert said == [1]  # it may be the next one again
 
 
-@pytest.mark.parametrize(("words", "together"), [(["optimize"], False), (["ceph", "apply=true"], True)])
+@pytest.mark.parametrize(
+    ("words", "together"), [(["optimize"], False), (["ceph", "dumps=dumps", "apply=true"], True)]
+)
 def test_jobs_whose_rows_are_read_again_have_the_ids_that_they_have_alone(words, together):
     name, *others = words
     swept = {"optimize": "method", "ceph": "within"}[name]
@@ -302,7 +304,7 @@ def test_what_acts_on_a_cluster_and_is_refused_is_not_done_job_by_job(
 
     monkeypatch.setattr(sweeps, "load_job", lambda job: SimpleNamespace(run=run))
     monkeypatch.chdir(tmp_path)
-    jobs = [[f"within={value}", *more] for value in ("0.01", "0.05")]
+    jobs = [["dumps=dumps", f"within={value}", *more] for value in ("0.01", "0.05")]
     assert sweeps.run_jobs(JOBS["ceph"], jobs, [], 0) == ([2, 2], 2)
     assert len(seen) == commands
     assert capsys.readouterr().err.count("found EPERM") == 1
@@ -317,13 +319,12 @@ def test_folders_named_as_numbers_are(tmp_path, monkeypatch):
     assert seen == ["2024", "2025"]
 
 
-@pytest.mark.parametrize("flags", [[], ["-m"]])
-def test_no_study_is_a_choice_too(tmp_path, monkeypatch, flags):
-    monkeypatch.chdir(tmp_path)
-    module = SimpleNamespace(run=lambda cfg: 0)
-    for where in (sweeps, hydra_run):
-        monkeypatch.setattr(where, "load_job", lambda job: module)
-    assert hydra_run.run_job(JOB, [*flags, "experiment=null"]) == 0
+@pytest.mark.parametrize(
+    "words", [["experiment=null"], ["-m", "experiment=null"], ["-m", "experiment=null,coflow_fig5"]]
+)
+def test_no_study_is_no_name_of_one(words):
+    with pytest.raises(UserError, match="experiment: found 'null'; allowed: one of coflow"):
+        hydra_run.run_job(JOB, words)
 
 
 def test_names_of_studies_that_a_pattern_stands_for(study):

@@ -13,7 +13,7 @@ OF_PLANS = {
     "size_scale": ([3.0], "[3.0]"),
     "policy": (["uniform"], "['uniform']"),
     "queue": (["priority"], "['priority']"),
-    "weights": ([1.0, 2.0], "[1.0, 2.0]"),
+    "weights": ([0.25, 0.75], "[0.25, 0.75]"),
     "arrivals": ("bursts", "bursts"),
     "rates": ("rates.csv", "rates.csv"),
     "outages": ("outages.csv", "outages.csv"),
