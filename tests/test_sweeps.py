@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from filelock import FileLock, Timeout
 
@@ -279,17 +281,19 @@ def test_jobs_whose_rows_are_read_again_have_the_ids_that_they_have_alone(words,
     assert [group.jobs for group, _ in same] == [[0, 1]]
 
 
-def test_an_objective_of_plans_that_are_made_beside_others(tmp_path, capsys):
-    """Of each job what its command alone comes to: a certified plan alone has another id than beside others."""
-    words = ["cluster.files=20", "theta=10", "device=host", "figures=[]"]
-    methods = [f"method={name}" for name in ("certified", "max_ec")]
-    jobs = [[*words, method, f"out={tmp_path}/sweep"] for method in methods]
-    returned = sweeps.run_jobs(JOBS["optimize"], jobs, ["latency_s"], 0)
-    alone = []
-    for number, method in enumerate(methods):
-        assert main(["optimize", *words, method, f"out={tmp_path}/{number}", "--quiet"]) == 0
-        alone += read_results(tmp_path / str(number), "runs")["latency_s"].tolist()
-    assert returned.worst == 0 and returned.values == pytest.approx(alone, rel=1e-9)
+def test_an_objective_of_plans_of_which_the_whole_sweep_has_one(tmp_path, capsys):
+    """Without prices all theta are one plan: of the first in a list, of its own in the row of each job."""
+    nodes = {"node_id": ["x", "y"], "delta_s": [0.2, 0.3], "psi_s": [0.3, 0.2]}
+    nodes |= {"delta_s_per_byte": [0.0, 0.0], "psi_s_per_byte": [0.0, 0.0]}
+    files = {"file_id": [1, 2], "bytes": [1.0, 1.0], "k": [1, 1], "rate_per_s": [0.3, 0.2]}
+    for name, columns in (("nodes", nodes), ("files", files)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    words = [f"{name}={tmp_path}/{name}.parquet" for name in ("nodes", "files")]
+    words += ["method=max_ec", "device=host", "estimate=false", "figures=[]", f"out={tmp_path}/out"]
+    jobs = [[*words, f"theta={theta}"] for theta in (1, 10)]
+    returned = sweeps.run_jobs(JOBS["optimize"], jobs, ["theta", "latency_s"], 0)
+    assert returned.worst == 0 and [theta for theta, _ in returned.values] == [1.0, 10.0]
+    assert returned.values[0][1] == pytest.approx(returned.values[1][1], rel=1e-9)
 
 
 @pytest.mark.parametrize(("more", "commands"), [([], 3), (["apply=true"], 1), (["collect=new"], 1)])

@@ -212,7 +212,7 @@ def test_a_log_that_overloads_a_node_is_predicted_by_a_replay(tmp_path):
 def test_every_column_of_runs_is_filled_by_some_run(tmp_path, monkeypatch):
     monkeypatch.setattr(theory, "ESTIMATE", lambda *_, **__: (_ for _ in ()).throw(UserError("not here")))
     swept = {"importance": '{"a": 1, "b": 2}', "class_rate_scale": '{"a": 1, "b": 2}', "theta": 1.0}
-    plan = plan_by_hand(tmp_path, "fcfs", cost_dollars_per_period=3.0, **swept)
+    plan = plan_by_hand(tmp_path, "fcfs", cost_dollars_per_period=3.0, moving_dollars=0.5, **swept)
     out = str(tmp_path / "out")
     assert replay_study(ReplayOptions(**FEW, plan=plan, out=out), QUIET) == 0
     assert replay_study(ReplayOptions(**FEW, plan=plan, out=out, rate_scale=9.0), QUIET) == 1
