@@ -36,10 +36,10 @@ def replay_study(options: ReplayOptions, console: Console) -> int:
     Raises:
         UserError: something the user gave is wrong; no replay was written.
     """
-    given, options = options, checked(options)
+    unchecked, options = options, checked(options)
     programs.use_compilation_cache()
     if options.predicts_log:
-        _say_unused_of_logs(given, options)
+        _say_unused_of_logs(unchecked, options)
     else:
         _say_unused(options)
     prepare, print_runs = (log_work, show_log) if options.predicts_log else (_work, show)
@@ -68,12 +68,12 @@ def _say_unused(options: ReplayOptions) -> None:
         say_unused(options, ["planning"], f"plan={without_secrets(str(options.plan))}")
 
 
-def _say_unused_of_logs(given: ReplayOptions, options: ReplayOptions) -> None:
-    """Options of plans and replays where a log is predicted from itself; ``given`` are those before the check."""
+def _say_unused_of_logs(unchecked: ReplayOptions, options: ReplayOptions) -> None:
+    """Options of plans and replays where a log is predicted from itself, before and after the check."""
     beside = f"trace={without_secrets(str(options.trace))} without plan=FOLDER, which is predicted as it was logged"
     read = {*(item.name for item in fields(LogOptions)), *READ_WITH_LOGS}
     say_unused(options, [item.name for item in fields(options) if item.name not in read], beside)
-    say_unused(given, ["arrivals"], beside)  # checked, it is never as by default
+    say_unused(unchecked, ["arrivals"], beside)  # checked, it is never as by default
 
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:

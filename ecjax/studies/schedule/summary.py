@@ -71,8 +71,8 @@ def _interval(replays: pd.DataFrame, name: str, half: str, same: bool) -> float:
     of_seeds = half_width(replays[name].to_numpy(float))
     if len(replays) > 1 and not same:
         return of_seeds
-    told = half in replays and len(replays) > 0
-    of_reads = half_width_over_seeds(replays[half].to_numpy(float), True) if told else math.nan
+    has_widths = half in replays and len(replays) > 0
+    of_reads = half_width_over_seeds(replays[half].to_numpy(float), True) if has_widths else math.nan
     return math.nan if math.isnan(of_reads) else float(np.fmax(of_reads, of_seeds))
 
 

@@ -251,13 +251,13 @@ class AccessLogImporter:
 
         for file, reader in readers.items():
             for block in blocks(file, _HEAD_BYTES if self.joined is None else _JOINED_BYTES):
-                found = [reader.accesses(block, str(file), tally)]
+                batches = [reader.accesses(block, str(file), tally)]
                 if (whole := self._whole(reader)) is not None:
-                    found.append(whole.accesses(block, str(file), Tally(1.0)))
-                found = [batch for batch in found if batch.num_rows]
-                samples += found
-                times.update(*(batch["ticks"].to_pylist() for batch in found))
-                if found and enough():
+                    batches.append(whole.accesses(block, str(file), Tally(1.0)))
+                batches = [batch for batch in batches if batch.num_rows]
+                samples += batches
+                times.update(*(batch["ticks"].to_pylist() for batch in batches))
+                if batches and enough():
                     break
             if self.joined is None and enough():
                 break
