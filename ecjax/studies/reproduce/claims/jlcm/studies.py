@@ -175,7 +175,7 @@ STUDIES = (
     *(
         Study(
             f"read_{name}_replayed",
-            ("replay", "policy=probabilistic", "requests=20000", "estimate=false"),
+            ("replay", "policy=probabilistic", "requests=4000", "estimate=false"),
             replays=f"read_{name}",
         )
         for name in ("d", "k")
