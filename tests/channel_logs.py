@@ -27,3 +27,12 @@ def served(channels, load, law, rows=5000, seed=0):
     node, arrival, start, finish = np.concatenate(parts, axis=1)
     order = np.argsort(arrival, kind="stable")
     return node[order].astype(np.int64), arrival[order], start[order], finish[order]
+
+
+def single_starts(arrival, node, service):
+    """Starts of accesses, in order of arrival, at nodes that serve one at a time."""
+    free, start = np.zeros(node.max() + 1), np.empty(len(arrival))
+    for i in range(len(arrival)):
+        start[i] = max(arrival[i], free[node[i]])
+        free[node[i]] = start[i] + service[i]
+    return start

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sample_logs
+from channel_logs import single_starts
 from test_drift import NODES, answer
 
 import ecjax
@@ -57,10 +58,8 @@ def write_work(path, seed, starts):
     rows = 6000
     arrival = np.cumsum(random.exponential(0.5, rows))
     repair, node = np.arange(rows) % 2 == 1, random.integers(0, 2, rows)
-    service, start, free = random.exponential(0.02, rows), np.empty(rows), [0.0, 0.0]
-    for i in range(rows):
-        start[i] = max(arrival[i], free[node[i]])
-        free[node[i]] = start[i] + service[i]
+    service = random.exponential(0.02, rows)
+    start = single_starts(arrival, node, service)
     frame = pd.DataFrame(
         {
             "request_id": np.arange(rows),

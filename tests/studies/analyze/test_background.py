@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from channel_logs import single_starts
 from rich.console import Console
 
 import ecjax
@@ -28,10 +29,7 @@ def log(path, rows=4000, seed=0, starts=True):
     node = random.integers(0, 2, rows)
     write, repair = np.arange(rows) % 5 == 0, np.arange(rows) % 7 == 3
     service = random.exponential(0.2, rows) * np.where(write, 3, 1) * np.where(repair, 2, 1)
-    free, start = [0.0, 0.0], np.empty(rows)
-    for i in range(rows):
-        start[i] = max(arrival[i], free[node[i]])
-        free[node[i]] = start[i] + service[i]
+    start = single_starts(arrival, node, service)
     frame = pd.DataFrame(
         {
             "request_id": np.arange(rows),
