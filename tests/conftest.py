@@ -8,6 +8,7 @@ selection (``-m slow``) runs JAX as users do. What is compiled is kept in pytest
 
 import gc
 import os
+from functools import wraps
 from pathlib import Path
 
 # SciPy's matrices are tiny here: threads of BLAS, which read this when they are loaded, spin for longer than they work
@@ -83,10 +84,24 @@ def pytest_configure(config):
     keep_programs(Path(folder) / "jax")
 
 
+def without_traces(replace):
+    """What is traced after a test has replaced something is not for others, nor the others' for it."""
+
+    @wraps(replace)
+    def replaced(*args, **kwargs):
+        keep_traces(False)
+        return replace(*args, **kwargs)
+
+    return replaced
+
+
+pytest.MonkeyPatch.setattr = without_traces(pytest.MonkeyPatch.setattr)
+pytest.MonkeyPatch.setitem = without_traces(pytest.MonkeyPatch.setitem)
+
+
 @pytest.fixture(autouse=True)
-def kept_traces(request):
-    """Those of functions that a test may have replaced are not for others, nor the others' for it."""
-    keep_traces("monkeypatch" not in request.fixturenames)
+def kept_traces():
+    """Those of the next test again, whatever this one replaced."""
     yield
     keep_traces(True)
 

@@ -9,6 +9,7 @@ from ecjax.planning.projection import project_hypersimplex
 
 # A probability this small is the tail of an unfinished descent: the chunk would cost in full and serve next to no read.
 NEGLIGIBLE = 1e-4
+_OF_MEAN = 0.01  # of a row: where reads are spread over thousands of nodes, none of their probabilities is negligible
 
 
 def ranks(values: jax.Array) -> jax.Array:
@@ -18,8 +19,9 @@ def ranks(values: jax.Array) -> jax.Array:
 
 
 def support(probabilities: jax.Array) -> jax.Array:
-    """Nodes that a row reads from (equation 19 of the JLCM paper): (R, m) bool."""
-    return probabilities > NEGLIGIBLE
+    """Nodes that a row reads from (equation 19 of the JLCM paper): (R, m) bool, k or more where k is below 100."""
+    mean = jnp.mean(probabilities, axis=-1, keepdims=True)
+    return probabilities > jnp.minimum(NEGLIGIBLE, _OF_MEAN * mean)
 
 
 def with_floor(problem: Problem, hot: jax.Array) -> jax.Array:

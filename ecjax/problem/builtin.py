@@ -121,7 +121,7 @@ def files(options: ClusterOptions) -> pa.Table:
     elif options.bytes is None:
         size = k * chunk_bytes(options)
     else:
-        least, most = options.bytes[0], options.bytes[-1]
+        least, most = min(options.bytes), max(options.bytes)
         size = np.random.default_rng(options.seed).uniform(least, most, options.files)
     rate = np.array(options.rates)[of_file]
     slowdown = options.of_sites.slowdown
@@ -140,12 +140,16 @@ def files(options: ClusterOptions) -> pa.Table:
     if options.grouped:
         columns["group"] = of_file + 1
     if options.n is not None:
-        columns["nodes"] = _random_nodes(options, np.array(options.n)[of_file])
+        if options.grouped:  # files of a group lie on the same nodes
+            lists = _random_nodes(options, np.array(options.n))
+            columns["nodes"] = [lists[each] for each in of_file]
+        else:
+            columns["nodes"] = _random_nodes(options, np.array(options.n)[of_file])
     return pa.table(columns)
 
 
 def _random_nodes(options: ClusterOptions, length: np.ndarray) -> list[list[str]]:
-    """Names of as many nodes for every file as its code is long, in their order."""
+    """Names of as many nodes for every file, or group of files, as its code is long, in their order."""
     names = nodes(options)["node_id"].to_numpy(zero_copy_only=False)
     random = np.random.default_rng([options.seed, _PLACES])
     order = random.permuted(np.broadcast_to(np.arange(len(names)), (len(length), len(names))), axis=1)

@@ -11,6 +11,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from ecjax.planning import Descent, Stopping, descend, project_hypersimplex
 from ecjax.planning.descent import WINDOW
+from ecjax.programs import program
 
 ROWS, COLUMNS = 3, 4
 K = np.array([1.0, 2.0, 3.0])
@@ -48,7 +49,7 @@ def quadratic(seed: int, weight: float = 0.0, spread: float = 1.0) -> Quadratic:
     )
 
 
-@partial(jax.jit, static_argnums=(3, 4))
+@partial(program, static_argnums=(3, 4))
 def run(problem: Quadratic, start, scale, stopping: Stopping, with_concave: bool) -> Descent:
     def smooth(point, aux):
         x = point.reshape(-1)

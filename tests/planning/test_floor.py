@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import problems
@@ -10,8 +9,9 @@ import pytest
 
 from ecjax.planning import floor, placement
 from ecjax.planning.problem import node_work, prices
+from ecjax.programs import program
 
-with_floor_and_writes = jax.jit(floor.with_floor_and_writes)
+with_floor_and_writes = program(floor.with_floor_and_writes)
 
 
 def placed(problem, probabilities, hot, together: int) -> np.ndarray:

@@ -171,6 +171,15 @@ def test_delays_that_hardly_vary_are_no_obstacle(load):
     assert plan.evaluation.latency_shared_z == pytest.approx(best, rel=1e-6)
 
 
+def test_reads_that_are_spread_over_thousands_of_nodes_have_a_plan():
+    """Each of 12,000 alike nodes has 1/12,000 of the reads then, below the probability that is negligible elsewhere."""
+    options = ClusterOptions(files=4, nodes_per_site=4000, k=[1], rates=[1.0], slowdown=[1.0] * 3, load=0.5)
+    case = problems.Case(builtin.nodes(options).to_pandas(), builtin.files(options).to_pandas())
+    plan = lane(problems.solve(case, 0.0))
+    check_plan(case, plan, 0.0)
+    assert np.asarray(plan.evaluation.load).max() == pytest.approx(0.5, rel=0.02)
+
+
 def test_with_a_floor_of_all_nodes_the_price_changes_nothing():
     """Every chunk is stored and paid for, so that reads may use all: the least latency whatever theta."""
     case = problems.alike()

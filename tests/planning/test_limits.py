@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 
 from ecjax.planning import limits, placement
 from ecjax.planning.problem import prices
+from ecjax.programs import program
 
 CASE = problems.mixed()
 PROBLEM = CASE.problem()
 R, M = problems.FILES, problems.NODES
 SITE = np.array([0, 0, 1, 1, 2, 2], np.int32)
 
-within_limits = jax.jit(limits.within_limits)
-first_of_sites = jax.jit(placement.first_of_sites)
-random_nodes = jax.jit(placement.random_nodes)
+within_limits = program(limits.within_limits)
+first_of_sites = program(placement.first_of_sites)
+random_nodes = program(placement.random_nodes)
 
 
 def drawn(seed: int, per_site: int | None, capacity=None):

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from ecjax.planning import Jlcm, placement, starts
 from ecjax.planning.jlcm import balanced, surrogate_load
 from ecjax.planning.problem import node_work, prices
+from ecjax.programs import program
 
 CASE = problems.mixed()
 PROBLEM = CASE.problem()
 EVERY = np.ones((problems.FILES, problems.NODES), bool)
 
-with_floor = jax.jit(placement.with_floor)
-proportional = jax.jit(placement.proportional)
-random_nodes = jax.jit(placement.random_nodes)
+with_floor = program(placement.with_floor)
+proportional = program(placement.proportional)
+random_nodes = program(placement.random_nodes)
 
 
 def water_filling(rates, k, stored):

@@ -13,6 +13,7 @@ from ecjax.model import Evaluation
 from ecjax.planning import evaluate, scaled
 from ecjax.planning.problem import chunk_delay, node_work, of_files, prices, reading_prices, shared_latency
 from ecjax.planning.slopes import Slopes, latency_slopes
+from ecjax.programs import program
 from ecjax.queueing import waiting
 
 
@@ -25,7 +26,7 @@ class Computed(NamedTuple):
     evaluation: Evaluation
 
 
-@jax.jit
+@program
 def compute(problem, probabilities, kept, price) -> Computed:
     """All that the tests look at, as one compiled program; ``kept`` is the share of a chunk that is stored."""
     work = node_work(problem, probabilities, kept)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ecjax.planning.projection import UNROLL_NODES, project_hypersimplex
+from ecjax.programs import program
 
 
 def exact_projection(y, k, upper, weights) -> list[Fraction]:
@@ -269,7 +270,7 @@ def test_derivative_closed_form():
     np.testing.assert_allclose(by_k, expected_k, atol=1e-15)
 
 
-@jax.jit
+@program
 def along(point, tangent):
     return jax.jvp(project_hypersimplex, point, tangent)
 

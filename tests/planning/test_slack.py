@@ -11,9 +11,10 @@ from scipy.optimize import minimize
 
 from ecjax.planning.descent import Stopping
 from ecjax.planning.slack import own_slopes, polish
+from ecjax.programs import program
 
-compute = jax.jit(own_slopes)
-polished = jax.jit(partial(polish, stopping=Stopping(eps=1e-9, max_iterations=300)))
+compute = program(own_slopes)
+polished = program(partial(polish, stopping=Stopping(eps=1e-9, max_iterations=300)))
 
 
 def latency(case, probabilities, stored) -> float:

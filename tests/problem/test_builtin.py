@@ -113,6 +113,8 @@ def test_grouped_classes_and_one_size():
 def test_sizes_follow_the_seed():
     one, again, other = (tables(files=20, seed=seed, bytes=[50e6, 100e6])[1]["bytes"] for seed in (1, 1, 2))
     assert one.equals(again) and not one.equals(other)
+    # the ends of a range in either order
+    assert one.equals(tables(files=20, seed=1, bytes=[100e6, 50e6])[1]["bytes"])
 
 
 def test_sizes_in_turn_are_alike_in_every_class():
@@ -199,3 +201,9 @@ def test_files_with_a_code_length_lie_on_random_nodes():
     again = tables(files=4000, n=[12, 10, 9, 8])[1]["nodes"]
     assert all((one == other).all() for one, other in zip(files["nodes"], again, strict=True))
     assert "nodes" not in tables(files=40)[1].columns
+
+
+def test_files_of_a_group_lie_on_the_same_nodes():
+    _, files = tables(files=12, grouped=True, n=[12, 10, 9, 8])
+    lists = files.assign(nodes=files["nodes"].map(tuple)).groupby("group")["nodes"].unique()
+    assert [[len(each) for each in of_group] for of_group in lists] == [[12], [10], [9], [8]]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from ecjax.programs import program
 from ecjax.queueing import (
     Delay,
     ServiceMoments,
@@ -21,16 +22,16 @@ from ecjax.queueing import (
 
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text())
 
-bound = jax.jit(latency_bound)
-at = jax.jit(latency_bound_at)
-whole = jax.jit(shared_z)
-slopes = jax.jit(jax.grad(latency_bound, argnums=(0, 1)))
+bound = program(latency_bound)
+at = program(latency_bound_at)
+whole = program(shared_z)
+slopes = program(jax.grad(latency_bound, argnums=(0, 1)))
 
 NODES = 6
 seeds = st.integers(0, 2**32 - 1)
 
 
-@jax.jit
+@program
 def best_z(probabilities, delay):
     """The z of every row by itself."""
     parts = jnp.broadcast_arrays(probabilities, delay.mean, delay.variance)
@@ -45,12 +46,12 @@ def of_requests(probabilities, rates, delay):
     return jnp.ravel(weights), delay.mean.ravel(), delay.variance.ravel()
 
 
-@jax.jit
+@program
 def shared(probabilities, rates, delay):
     return shared_z(*of_requests(probabilities, rates, delay))
 
 
-@jax.jit
+@program
 def shared_at(z, probabilities, rates, delay):
     weights, mean, variance = of_requests(probabilities, rates, delay)
     return latency_bound_at(z, weights, Delay(mean, variance))

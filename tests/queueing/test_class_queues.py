@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from ecjax.programs import program
 from ecjax.queueing import (
     ServiceLaw,
     ServiceMoments,
@@ -30,9 +31,9 @@ PI = np.array([[0.8, 0.7, 0.6, 0.5, 0.4], [1.0, 0.0, 0.0, 1.0, 1.0], [0.6] * 5, 
 WEIGHTS = np.array([[0.3, 0.4, 0.5, 0.6, 0.5], [0.7, 0.6, 0.5, 0.4, 0.5]])
 SERVICE = ServiceLaw.of_nodes(UnitLaw.named("exponential"), offset=0.1, scale_per_byte=0.4 / SPEEDS)
 
-estimated = jax.jit(estimate_latency, static_argnames="group_count")
-_priority = jax.jit(priority_queues, static_argnums=3)
-_parts = jax.jit(partitioned_queues)
+estimated = program(estimate_latency, static_argnames="group_count")
+_priority = program(priority_queues, static_argnums=3)
+_parts = program(partitioned_queues)
 APART = np.zeros((CLASSES, 2, M, M))  # no two nodes are written to at once
 NOTHING = ClassWrites(np.zeros((4, M)), None, APART)
 

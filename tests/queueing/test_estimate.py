@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from simulated_reads import Reads, simulate, summary
 
+from ecjax.programs import program
 from ecjax.queueing import (
     ServiceLaw,
     ServiceMoments,
@@ -28,10 +29,10 @@ R, M, MOST = 4, 6, 4
 GROUPS = np.array([0, 1, 1, 2])
 SIZES = np.array([1.0, 2.0, 2.0, 4.0])
 
-plain_estimate = jax.jit(estimate_latency)
-estimated = jax.jit(partial(estimate_latency, groups=GROUPS, group_count=4))
-bounded = jax.jit(partial(tail_bound, groups=GROUPS, group_count=4))
-objective = jax.jit(
+plain_estimate = program(estimate_latency)
+estimated = program(partial(estimate_latency, groups=GROUPS, group_count=4))
+bounded = program(partial(tail_bound, groups=GROUPS, group_count=4))
+objective = program(
     jax.value_and_grad(lambda pi, load: latency_objective(pi, load, 0.5, ((0.99, 0.25), (0.5, 0.1))))
 )
 

@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, interpolate, stats
 
 from ecjax.errors import UserError
+from ecjax.programs import program
 from ecjax.queueing import ServiceLaw, ServiceMoments, UnitLaw, Workload, fcfs
 from ecjax.queueing.lattice import gamma_mass, service_mass
 from ecjax.queueing.monotone import interpolate as monotone
@@ -26,11 +26,11 @@ KINDS = {
 }
 POINTS = 4096
 
-waits_of = jax.jit(wait_law, static_argnums=(4, 5))
-functions = jax.jit(cumulative)
-masses = jax.jit(service_mass, static_argnums=(4, 5))
-gamma_masses = jax.jit(gamma_mass, static_argnums=3)
-between = jax.jit(monotone)
+waits_of = program(wait_law, static_argnums=(4, 5))
+functions = program(cumulative)
+masses = program(service_mass, static_argnums=(4, 5))
+gamma_masses = program(gamma_mass, static_argnums=3)
+between = program(monotone)
 
 
 def of_mean_one(kind):

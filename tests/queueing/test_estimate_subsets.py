@@ -11,22 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from ecjax.programs import program
 from ecjax.queueing.subsets import drawing_probabilities, subset_product
 
 M, MOST = 6, 4
 
 
-@jax.jit
+@program
 def drawn(marginals):
     return drawing_probabilities(marginals, MOST)
 
 
-@jax.jit
+@program
 def product(marginals, values):
     return subset_product(drawing_probabilities(marginals, MOST), jnp.round(marginals.sum()), values, MOST)
 
 
-slope = jax.jit(jax.grad(lambda marginals, values: product(marginals, values).sum()))
+slope = program(jax.grad(lambda marginals, values: product(marginals, values).sum()))
 
 
 def by_subsets(p, k):

@@ -8,14 +8,15 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import special
 
+from ecjax.programs import program
 from ecjax.queueing import ServiceLaw, ServiceMoments, UnitLaw, priority
 from ecjax.queueing.ballot import worked_off
 from ecjax.queueing.priority_wait import priority_wait_law
 from ecjax.queueing.wait_law import wait_law
 
 POINTS, SIZES = 4096, 2
-waits_of = jax.jit(priority_wait_law, static_argnums=4)
-served = jax.jit(worked_off)
+waits_of = program(priority_wait_law, static_argnums=4)
+served = program(worked_off)
 
 LAWS = {
     "exponential": UnitLaw.named("exponential"),

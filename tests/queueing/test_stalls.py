@@ -1,12 +1,12 @@
 """Services that stall: the queue of one node by Pollaczek and Khinchine, laws of services and of reads by draws."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
 from ecjax.predict.workload import ESTIMATE, TAIL_BOUND, node_laws
+from ecjax.programs import program
 from ecjax.queueing.lattice import residual_mass, service_mass
 from ecjax.queueing.mg1 import Delay
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
@@ -22,7 +22,7 @@ SIZES = np.array([64e3, 1e6])
 # one shape for estimates: nodes, and most chunks of a read
 NODES, CHUNKS = 6, 4
 
-masses, residual_masses = (jax.jit(mass, static_argnums=(4, 5)) for mass in (service_mass, residual_mass))
+masses, residual_masses = (program(mass, static_argnums=(4, 5)) for mass in (service_mass, residual_mass))
 
 
 def stalling(nodes=1):

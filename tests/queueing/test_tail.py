@@ -1,11 +1,11 @@
 """The promised quantiles against the exact union over M/M/1 nodes, and in what they round."""
 
-import jax
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
+from ecjax.programs import program
 from ecjax.queueing import ServiceLaw, UnitLaw, Workload, tail_bound
 
 LEVELS = (0.5, 0.9, 0.99, 0.999)
@@ -13,7 +13,7 @@ PI = np.array([[0.9, 0.7, 0.4], [0.2, 0.3, 0.5]])
 RATES = np.array([1.0, 1.5])
 SPEEDS = np.array([1.5, 1.0, 0.8])
 
-bounded = jax.jit(tail_bound)
+bounded = program(tail_bound)
 
 
 def system(load, chunk_bytes=1.0):

@@ -113,6 +113,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """A claim, what became of it, and the command that computes it."""
+
+    claim: Claim
+    finding: Finding
+    command: str
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper: its studies and its claims, in their order.
 

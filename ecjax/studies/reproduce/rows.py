@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from ecjax.status import Status
-from ecjax.studies.reproduce.claim import Verdict
-from ecjax.studies.reproduce.run import Judged
+from ecjax.studies.reproduce.claim import Judged, Verdict
 from ecjax.studies.reproduce.tables import TABLES
 from ecjax.studies.spine.run import Run
 

@@ -19,7 +19,7 @@ from ecjax.console import MESSAGES, OutputMode, log, printing
 from ecjax.errors import UserError
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
-from ecjax.studies.reproduce.claim import Claim, Finding, Paper, Study, Verdict
+from ecjax.studies.reproduce.claim import Claim, Finding, Judged, Paper, Study, Verdict
 from ecjax.studies.reproduce.evidence import Evidence, Made
 from ecjax.studies.reproduce.options import FULL, SMALL
 from ecjax.studies.reproduce.order import Task, carry_out
@@ -30,15 +30,6 @@ from ecjax.studies.spine.study import collected_outcomes
 OptionsOf = Callable[[str, list[str]], Any]
 _ERROR = 40  # level of log lines
 _LONG_S = 1.0  # rules that take less are not told of
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A claim, what became of it, and the command that computes it."""
-
-    claim: Claim
-    finding: Finding
-    command: str
 
 
 @dataclass(frozen=True)

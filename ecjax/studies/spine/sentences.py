@@ -11,7 +11,8 @@ ROUNDING = 1e-9  # relative difference, or half width of an interval, that is th
 
 def dollars_text(dollars: float) -> str:
     """An amount of money: ``$812``, ``$0.0312``, ``$1,234,000``."""
-    return f"${dollars:,.0f}" if dollars >= 1000 else f"${dollars:.3g}"
+    short = f"{dollars:.3g}"
+    return f"${dollars:,.0f}" if float(short) >= 1000 else f"${short}"
 
 
 def percent_text(ratio: float) -> str:

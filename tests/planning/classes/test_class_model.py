@@ -36,11 +36,12 @@ from ecjax.planning.classes.model import (
     tolls,
 )
 from ecjax.planning.classes.scheduling import Goal
+from ecjax.programs import program
 
-STATE = jax.jit(state)
-AT = jax.jit(latencies_at)
-SLOPES = jax.jit(jax.jacrev(latencies_at, argnums=(1, 2, 3)))
-EVALUATE = jax.jit(evaluate)
+STATE = program(state)
+AT = program(latencies_at)
+SLOPES = program(jax.jacrev(latencies_at, argnums=(1, 2, 3)))
+EVALUATE = program(evaluate)
 
 HALVES = np.arange(FILES) % 2
 Z = np.array([3.0, 5.0])

@@ -28,16 +28,17 @@ import ecjax.planning.classes.matching_kinds as kinds_module
 from ecjax.planning.classes.matching import Placed, place
 from ecjax.planning.classes.model import ClassModel, class_work, even_weights, kind_reads, other_work, tolls
 from ecjax.planning.classes.scheduling import Fixed, Goal
+from ecjax.programs import program
 
 NODES, FILES, THETA = 5, 40, 3.0  # three blocks of rows
 SITE, PER_SITE = np.array([0, 0, 1, 1, 2]), 1
 OF_CLASS = np.arange(FILES) % 2
 FREE = jnp.full(2, jnp.inf)
-MATCHED = jax.jit(jax.vmap(hungarian_algorithm))
-OTHER = jax.jit(other_work)
+MATCHED = program(jax.vmap(hungarian_algorithm))
+OTHER = program(other_work)
 
 
-@jax.jit
+@program
 def WEIGHTS(model, probabilities, stored):
     return even_weights(model, class_work(model, kind_reads(model, probabilities), other_work(model, stored)))
 

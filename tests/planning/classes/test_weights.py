@@ -15,8 +15,9 @@ from scipy.optimize import LinearConstraint, minimize
 
 from ecjax.planning.classes.model import kind_reads, other_work
 from ecjax.planning.classes.weights import least_weights, on_simplex, weigh
+from ecjax.programs import program
 
-ON_SIMPLEX = jax.jit(on_simplex)
+ON_SIMPLEX = program(on_simplex)
 FEW_NODES = 3
 
 

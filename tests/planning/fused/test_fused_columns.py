@@ -1,14 +1,14 @@
 """The projection node by node, against bisection in exact enough arithmetic."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from ecjax.planning.fused.columns import project_columns
+from ecjax.programs import program
 
 
-@jax.jit
+@program
 def projected(points, upper, k):
     return jnp.stack(project_columns(list(points), None if upper is None else list(upper), k))
 

@@ -25,7 +25,8 @@ def test_times(seconds, text):
 
 
 def test_dollars():
-    assert [dollars_text(value) for value in (0.03124, 812.3, 1234567.0)] == ["$0.0312", "$812", "$1,234,567"]
+    values = (0.03124, 812.3, 999.4, 999.7, 1234567.0)
+    assert [dollars_text(value) for value in values] == ["$0.0312", "$812", "$999", "$1,000", "$1,234,567"]
 
 
 @pytest.mark.parametrize(
