@@ -283,7 +283,7 @@ class Edges:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         opened = open_batches(self._log.path, [*self._log.schema.names, "edge"])
-        for rows in checked(opened.batches, self._log.name, self._sort):
+        for rows in checked(opened.batches, self._log.name, self._sort, self._log.step_s):
             batch = of_users(rows, self._log.background)
             if not batch.num_rows:
                 continue

@@ -193,3 +193,17 @@ def test_columns_of_the_logs_own_have_no_edges_which_is_said(tmp_path, monkeypat
     edges, sizes = edges_of("p*.parquet", columns={"arrival_s": "t", "file_id": "f", "bytes": "b"})
     assert edges is None and sizes.tolist() == [1.0, 1.0]
     assert "trace=p*.parquet: column edge is not read with columns=" in caplog.text
+
+
+def test_edges_of_a_log_with_arrivals_rounded_above_the_begin_of_service(tmp_path):
+    """As other columns are read: arrivals in whole milliseconds, the nearest, services by a finer clock."""
+    exact = np.sort(np.random.default_rng(1).uniform(0, 1, 200))
+    names = [f"e{number % 3}" for number in range(200)]
+    rows = {"request_id": np.arange(200), "arrival_s": np.round(exact, 3), "start_s": exact}
+    rows |= {"finish_s": exact + 3e-4, "file_id": np.arange(200), "node_id": np.arange(200) % 7}
+    rows |= {"op": ["read"] * 200, "bytes": np.arange(200.0), "edge": names}
+    assert np.any(exact < rows["arrival_s"])
+    pq.write_table(pa.table(rows), tmp_path / "log.parquet")
+    edges, sizes = edges_of(tmp_path / "log.parquet")
+    assert edges == names
+    np.testing.assert_array_equal(sizes, rows["bytes"])

@@ -150,6 +150,7 @@ def trace_of_batches(
         provides=frozenset(provides),
         loses=(*loses, *source.sorting),
         clock_resolution_s=resolution,
+        step_s=checker.step_s,
         fingerprint=trace_fingerprint(source.path),
         rows=rows,
         cut=None if pieces is None or source.sort else cut_checked,

@@ -59,6 +59,7 @@ class Trace:
             nodes of files) it can tell.
         loses: what is missing or was decided in reading, sentences for the user.
         clock_resolution_s: the step of its clock (s); 0 where times are as good as continuous.
+        step_s: to which its arrivals may be rounded (s), so that accesses seem to begin before them; 0: they are exact.
         fingerprint: SHA-256 (hex) of its content.
         rows: number of rows, where that is known beforehand.
         extent_bytes: size of the extents that stand for files, for a block trace.
@@ -82,6 +83,7 @@ class Trace:
     tally: Tally | None = None
     tasks: bool = False
     background: frozenset[str] = frozenset()
+    step_s: float = 0.0
 
     @property
     def name(self) -> str:
