@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ecjax.errors import UserError
 from ecjax.machine_code import copy_into, njit
 from ecjax.tables.statistics.index import IntegerIndex, grown
 
 READS, WRITES, READ_BYTES, WRITE_BYTES, LARGEST, FIRST, LAST, GAP_SQUARES = range(8)
-_COUNTS = 64  # a request of 63 chunks or more counts as one of 63
+_COUNTS = 1 << 24  # of chunks of a read; keys of as many files as memory holds fit in 63 bits beside them
 
 
 @njit(inline="always")
@@ -115,9 +116,18 @@ class FileTotals:
         np.maximum.at(self._totals[:, LARGEST], files[known], stored[known])
 
     def add_chunk_counts(self, files: np.ndarray, writes: np.ndarray, chunks: np.ndarray) -> None:
-        """Count for each read how many chunks it took, all (n,)."""
-        reads = ~writes
-        places = self._chunk_counts.number(files[reads] * _COUNTS + np.minimum(chunks[reads], _COUNTS - 1))
+        """Count for each read how many chunks it took, all (n,).
+
+        Raises:
+            UserError: it is too many.
+        """
+        files, chunks = files[~writes], chunks[~writes]
+        most = int(chunks.max(initial=0))
+        if most >= _COUNTS:
+            raise UserError(
+                f"requests table, column request_id: found a read of {most} chunks; allowed: at most {_COUNTS - 1}"
+            )
+        places = self._chunk_counts.number(files * _COUNTS + chunks)
         self._met = grown(self._met, self._chunk_counts.count)
         self._met[: self._chunk_counts.count] += np.bincount(places, minlength=self._chunk_counts.count)
 

@@ -1,6 +1,8 @@
 import numpy as np
 import pandas as pd
+import pytest
 
+from ecjax.errors import UserError
 from ecjax.tables.statistics.files import FileTotals, interarrival_cv
 
 
@@ -62,8 +64,17 @@ def test_most_frequent_number_of_chunks_read():
     writes = np.array([False] * 5 + [True, True, False])
     for part in np.array_split(np.arange(8), 3):
         totals.add_chunk_counts(files[part], writes[part], chunks[part])
-    # file 1: a tie goes to the smaller; file 2: writes do not count, and 63 stands for more
-    assert totals.chunks_read(4).tolist() == [4, 3, 63, 0]
+    # file 1: a tie goes to the smaller; file 2: writes do not count
+    assert totals.chunks_read(4).tolist() == [4, 3, 80, 0]
+
+
+def test_more_chunks_than_can_be_counted_are_refused():
+    read, chunks = np.zeros(1, bool), np.array([2**24])
+    with pytest.raises(
+        UserError, match="column request_id: found a read of 16777216 chunks; allowed: at most 1677"
+    ):
+        FileTotals().add_chunk_counts(np.zeros(1, np.int64), read, chunks)
+    FileTotals().add_chunk_counts(np.zeros(1, np.int64), ~read, chunks)  # of a write nobody needs to know it
 
 
 def test_files_accessed_evenly_have_no_variation_however_they_are_cut():
