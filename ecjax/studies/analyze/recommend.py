@@ -34,8 +34,8 @@ def recommend(
     nodes, run = tables.get("nodes"), str(runs["run_id"].iloc[0])
     if options.write is not None and not {"files", "nodes"} <= set(options.write):
         return Recommendation(f"{_known(nodes)}{_bursts(tables)}", run, "")
-    if not len(tables["files"]):
-        return Recommendation(f"{_known(nodes)}{_bursts(tables)} There is no file to plan for.", run, "")
+    if hindrance := _hindrance(tables["files"]):
+        return Recommendation(f"{_known(nodes)}{_bursts(tables)} {hindrance}", run, "")
     advised = (("k", f" k={_K}"), ("min_extra_chunks", f" min_extra_chunks={_EXTRA}"))
     more = "".join(words for name, words in advised if _lacks(tables["files"], name))
     bursty = burstier_scale(tables) is not None
@@ -56,6 +56,25 @@ def recommend(
     described = f" nodes='{_description(least)}'" if others else ""
     sentence = f"{_known(nodes)}{_bursts(tables)} Next: ecjax optimize{inputs}{described}{more}"
     return Recommendation(sentence, run, "")
+
+
+def _hindrance(files: pa.Table) -> str:
+    """Why no command can plan these files, a sentence; empty where one can."""
+    if not len(files):
+        return "There is no file to plan for."
+    if files["rate_per_s"].null_count:
+        return "All requests come at one time: there are no rates to plan for."
+    if not pc.sum(files["rate_per_s"]).as_py():
+        return "There are no reads to plan for."
+    lacking = files.filter(pc.is_null(files["k"]))
+    if 0 < len(lacking) < len(files):
+        never = pc.equal(pc.add(lacking["reads"], lacking["writes"]), 0)
+        catalog = ", or with k in the catalog" if pc.all(never).as_py() else ""
+        return (
+            f"{count_text(len(lacking), 'file has', 'files have')} no k to plan with: analyze the log again with k=, "
+            f"which is that of all files then{catalog}."
+        )
+    return ""
 
 
 def _known(nodes: pa.Table | None) -> str:

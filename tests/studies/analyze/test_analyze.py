@@ -221,6 +221,10 @@ def analysed(folder, log, **options):
     return run(folder / "log.parquet", folder / "out", **options)
 
 
+def recommended(out):
+    return json.loads((out / "recommended.json").read_text())["sentence"]
+
+
 def test_one_chunk_size_gives_moments(tmp_path):
     analysed(tmp_path, chunk_log())
     nodes = read_input(tmp_path / "out" / "nodes", "nodes").to_pandas().set_index("node_id")
@@ -234,11 +238,42 @@ def test_one_chunk_size_gives_moments(tmp_path):
     assert read_results(tmp_path / "out", "files")["k"].tolist() == [2, 2]
 
 
+def test_reads_of_more_chunks_than_63(tmp_path):
+    """Two reads of 80 chunks of 10 B: 80 rebuild the file, or as many as are said to, each of 10 B."""
+    log = {
+        "request_id": np.repeat([0, 1], 80),
+        "arrival_s": np.repeat([0.0, 1.0], 80),
+        "file_id": ["a"] * 160,
+    }
+    log |= {"op": ["read"] * 160, "bytes": [10.0] * 160, "node_id": np.tile(np.arange(80), 2)}
+    pq.write_table(pa.table(log), tmp_path / "log.parquet")
+    for given, k in ((None, 80), (80, 80), (40, 40)):
+        run(tmp_path / "log.parquet", tmp_path / str(given), k=given)
+        (file,) = read_input(tmp_path / str(given) / "files", "files").to_pylist()
+        assert (file["k"], file["bytes"], file["stored_bytes"]) == (k, 10 * k, 10 * k)
+
+
 def test_an_overloaded_node_is_named_with_what_would_fix_it(tmp_path):
     _, text = analysed(tmp_path, chunk_log(finish_s=[3.0, 0.5, 5.0, 2.5, 7.0, 4.5]))
     note = " ".join(text.split())
     assert "1 node has a load of 1 or more (node x: rho = 2.25)" in note
     assert "start_s must be the start of service after queueing" in note
+
+
+def test_notices_know_the_channels_of_a_table(tmp_path):
+    """A load of 2.25 is one of 0.5625 of four channels, which nobody needs to be asked for."""
+    log = chunk_log(finish_s=[3.0, 0.5, 5.0, 2.5, 7.0, 4.5])
+    _, text = analysed(tmp_path, log)
+    assert "give channels in nodes=TABLE" in " ".join(text.split())
+    law = {"service_mean_s": 1.0, "service_second_s2": 1.0, "service_third_s3": 1.0, "reference_bytes": 100.0}
+    frame = pd.DataFrame({"node_id": ["x", "y"], **law, "channels": [4, 1]})
+    frame.to_parquet(tmp_path / "nodes.parquet")
+    _, text = run(tmp_path / "log.parquet", tmp_path / "given", nodes=str(tmp_path / "nodes.parquet"))
+    words = " ".join(text.split())
+    assert "a load of 1 or more" not in words and "give channels in nodes=TABLE" not in words
+    assert "Channels of 1 node (x) cannot be told" in words and "Those of nodes= count." in words
+    loads = read_results(tmp_path / "given", "nodes").set_index("node_id")["load"]
+    assert loads.to_dict() == pytest.approx({"x": 9 / 4 / 4, "y": 1.5 / 4})
 
 
 def test_what_cannot_be_told_is_said(tmp_path):
@@ -322,8 +357,7 @@ def stalling_log(share, stall_s):
 
 def test_the_next_command_names_files_where_there_are_several_logs(tmp_path):
     def next_words(out):
-        sentence = json.loads((out / "recommended.json").read_text())["sentence"]
-        return shlex.split(sentence.partition("Next: ")[2])
+        return shlex.split(recommended(out).partition("Next: ")[2])
 
     for name, size in (("one", 100.0), ("two", 300.0)):
         # as many nodes as chunks of a file: k = 2, and two more
@@ -346,8 +380,58 @@ def test_the_next_command_describes_as_many_nodes_as_a_code_needs(tmp_path):
     pq.write_table(pa.table(log), tmp_path / "log.parquet")
     for k, count in ((10, 12), (11, 16), (19, 24)):
         run(tmp_path / "log.parquet", tmp_path / str(k), k=k)
-        sentence = json.loads((tmp_path / str(k) / "recommended.json").read_text())["sentence"]
+        sentence = recommended(tmp_path / str(k))
         assert f"nodes='{{count: {count}, per_rack: 4, " in sentence and "min_extra_chunks=2" in sentence
+
+
+# file a is read from two nodes and b from one; c is written, or in the catalog alone
+SEVERAL_K = {
+    "request_id": [0, 0, 1, 2, 2, 2],
+    "arrival_s": [0.0, 0.0, 2.0, 3.0, 3.0, 3.0],
+    "file_id": ["a", "a", "b", "c", "c", "c"],
+    "op": ["read"] * 3 + ["write"] * 3,
+    "node_id": ["x", "y", "x", "x", "y", "z"],
+    "start_s": [0.0, 0.0, 2.0, 3.0, 3.0, 3.0],
+    "finish_s": [1.0, 0.5, 3.0, 3.5, 3.5, 3.5],
+}
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (
+            {"arrival_s": [0.0] * 6, "start_s": [0.0] * 6},
+            "All requests come at one time: there are no rates to plan for.",
+        ),
+        ({"op": ["write"] * 6}, "There are no reads to plan for."),
+        (
+            SEVERAL_K,
+            "1 file has no k to plan with: analyze the log again with k=, which is that of all files then.",
+        ),
+    ],
+)
+def test_no_command_is_named_that_would_be_refused(columns, sentence, tmp_path):
+    analysed(tmp_path, chunk_log(**columns))
+    assert recommended(tmp_path / "out").endswith(f" {sentence}")
+
+
+def test_k_is_named_where_no_file_has_one(tmp_path):
+    """It would count for all files, also those of another k."""
+    analysed(tmp_path, chunk_log(**SEVERAL_K), k=2)
+    assert "Next: ecjax optimize" in recommended(tmp_path / "out") and " k=" not in recommended(
+        tmp_path / "out"
+    )
+    reads = {name: values[:3] for name, values in chunk_log(**SEVERAL_K).items()}
+    pq.write_table(pa.table(reads), tmp_path / "log.parquet")
+    for name, k in (("lacking", ""), ("known", "3")):
+        (tmp_path / f"{name}.csv").write_text(f"file_id,bytes,k\na,200,2\nb,100,1\nc,50,{k}\n")
+        run(tmp_path / "log.parquet", tmp_path / name, catalog=str(tmp_path / f"{name}.csv"))
+    known = recommended(tmp_path / "known")
+    assert "Next: ecjax optimize" in known and " k=" not in known
+    assert recommended(tmp_path / "lacking").endswith(
+        "1 file has no k to plan with: analyze the log again with k=, which is that of all files then, or with k in "
+        "the catalog."
+    )
 
 
 def test_stalls_are_part_of_the_law(tmp_path):
@@ -418,7 +502,7 @@ def test_files_of_no_bytes_are_left_out(tmp_path):
 def test_a_log_of_which_no_file_is_left_has_nothing_to_plan(tmp_path):
     code, text = analysed(tmp_path, chunk_log(bytes=[0.0] * 6))
     assert code == 0 and "2 files of which no byte was asked for are left out" in " ".join(text.split())
-    sentence = json.loads((tmp_path / "out" / "recommended.json").read_text())["sentence"]
+    sentence = recommended(tmp_path / "out")
     # x serves three requests for 1 s each in the 4 s of the log
     assert "x is the busiest: load 0.75" in sentence and sentence.endswith("There is no file to plan for.")
 
