@@ -14,6 +14,7 @@ from ecjax.tables.statistics.scan import TraceStatistics
 _COLUMNS = ("background_load", "background_second", "background_third")
 _SLOWER = 1.1  # mean service of writes to that of reads, or the other way round, from which on it is said
 _LEAST = 100  # services behind a mean that is compared
+_CLASSES_SHOWN = 5
 
 
 def check_background(classes: frozenset[str], trace: Trace) -> None:
@@ -30,21 +31,59 @@ def check_background(classes: frozenset[str], trace: Trace) -> None:
         )
 
 
+def check_found(classes: frozenset[str], statistics: TraceStatistics, trace: Trace) -> None:
+    """Refuse classes of background work that a log has nothing of, or nothing but.
+
+    Raises:
+        UserError: none of them occurs, or there is no access that is of none of them.
+    """
+    if not classes:
+        return
+    given = f"background={','.join(sorted(classes))}"
+    if not statistics.background_classes:
+        names = [str(name) for name in statistics.times.classes]
+        listed = (
+            f" ({', '.join(names[:_CLASSES_SHOWN])}{', ...' * (len(names) > _CLASSES_SHOWN)})"
+            if names
+            else ""
+        )
+        raise UserError(
+            f"{given}: found no such access in {trace.name}; allowed: {WRITES}, or classes of its "
+            f"service_class{listed}"
+        )
+    if not statistics.requests:
+        raise UserError(
+            f"{given}: found no other access among the {statistics.rows:,} of {trace.name}; allowed: classes that "
+            "leave requests of users"
+        )
+
+
+def say_missing(classes: frozenset[str], statistics: TraceStatistics, notices: list[str]) -> None:
+    """Say which classes of background work a log has no access of."""
+    missing = sorted(classes - statistics.background_classes)
+    if missing:
+        notices.append(f"The log has no access of background class {', '.join(missing)}.")
+
+
 def with_background(nodes: pa.Table, statistics: TraceStatistics, writes: bool) -> pa.Table:
     """The ``nodes`` table with sum S^p / span, p = 1..3, over the services S of background work at each node.
+
+    A log without a span tells no loads: the table is as it was.
 
     Args:
         nodes: of these statistics.
         statistics: of the log.
         writes: whether all writes are such work, too.
     """
+    span = statistics.arrivals.span_s
+    if not span > 0:
+        return nodes
     rows = statistics.background.copy()
     if writes:
         cells = statistics.cells.choose((statistics.cells.quantity == SERVICE) & statistics.cells.write)
         merge_rows(rows, pooled_rows(cells.moments, cells.node, len(rows)), np.arange(len(rows)))
     moments, _ = raw_moments(rows)
-    span = statistics.arrivals.span_s
-    load = np.nan_to_num(moments) * rows[:, :1] / span if span > 0 else np.full_like(moments, np.nan)
+    load = np.nan_to_num(moments) * rows[:, :1] / span
     assert statistics.node_ids is not None
     place = {name: number for number, name in enumerate(statistics.node_ids.to_pylist())}
     order = [place[name] for name in nodes["node_id"].to_pylist()]
@@ -52,7 +91,7 @@ def with_background(nodes: pa.Table, statistics: TraceStatistics, writes: bool) 
         nodes = nodes.append_column(name, pa.array(load[order, power]))
     share = pc.fill_null(nodes["channels"], 1) if "channels" in nodes.column_names else 1
     others = statistics.background[order]
-    busy = pa.array(others[:, 0] * others[:, 1] / span if span > 0 else np.full(len(others), np.nan))
+    busy = pa.array(others[:, 0] * others[:, 1] / span)
     total = pc.add(nodes["load"], pc.divide(busy, pc.cast(share, pa.float64())))
     return nodes.set_column(nodes.column_names.index("load"), "load", total)
 

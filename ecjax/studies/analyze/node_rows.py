@@ -20,13 +20,22 @@ _LEAST_WEIGHT = 1e-9  # of a chunk of no bytes, beside one of the mean size
 
 
 def node_table(
-    statistics: TraceStatistics, reference_bytes: float | None, notices: list[str]
+    statistics: TraceStatistics,
+    reference_bytes: float | None,
+    notices: list[str],
+    channels_given: bool = False,
 ) -> pa.Table | None:
     """The ``nodes`` table, or None where the trace has no nodes or no service times (a notice says why).
 
     The service law is that of the chunks read. Where all of them have one size, or ``reference_bytes`` is given, it is
     the empirical moments at that size (each service time scaled by reference size / own size); where sizes vary, the
     affine law, if every node shows two sizes or more; else the moments at the mean size.
+
+    Args:
+        statistics: of the log.
+        reference_bytes: chunk size of the moments; None: as above.
+        notices: what is doubtful is added.
+        channels_given: whether those of another table will count instead.
     """
     if statistics.node_ids is None:
         notices.append(
@@ -46,7 +55,7 @@ def node_table(
     moments, errors = raw_moments(observed)
     span = statistics.arrivals.span_s
     busy, sojourn = (_totals(statistics.cells, quantity, count) for quantity in (SERVICE, SOJOURN))
-    channels = _channels(statistics, notices)
+    channels = _channels(statistics, channels_given, notices)
     bytes_total = np.bincount(cells.node, cells.moments[:, 0] * cells.bytes, count)
     with np.errstate(divide="ignore", invalid="ignore"):
         load = np.where(span > 0, busy[0] / span / np.maximum(channels, 1), np.nan)
@@ -72,12 +81,11 @@ def node_table(
             "chunk_writes": statistics.node_accesses[:, 1].copy(),
         }
     )
-    _warn_of_overload(load, statistics.node_ids, notices)
     served = _without_unserved(table, observed[:, 0] > 0, notices)
     return None if served is None else served.sort_by("node_id")
 
 
-def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
+def _channels(statistics: TraceStatistics, given: bool, notices: list[str]) -> np.ndarray:
     """Accesses that each node serves at once, (nodes,) int64; 0 where the log does not tell, which counts as 1."""
     servers, at_once, inferred, doubtful = statistics.channels
     names = statistics.node_ids
@@ -104,8 +112,13 @@ def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
     if hidden.size:
         notices.append(
             f"Channels of {listed(hidden)} cannot be told: up to {at_once[hidden].max()} accesses were in service at "
-            "once, but hardly any access that waited began with all of them busy. They serve as single servers; give "
-            "channels in nodes=TABLE, and see that start_s is where service begins."
+            "once, but hardly any access that waited began with all of them busy. "
+            + (
+                "Those of nodes= count."
+                if given
+                else "They serve as single servers; give channels in nodes=TABLE, and see that start_s is where "
+                "service begins."
+            )
         )
     lost = np.flatnonzero((servers == 0) & inferred) if np.any(servers > 0) else np.zeros(0, np.int64)
     if lost.size:
@@ -117,8 +130,12 @@ def _channels(statistics: TraceStatistics, notices: list[str]) -> np.ndarray:
         notices.append(
             f"{listed(unsure)} finish in order of arrival, as single servers do, but accesses that waited would have "
             "taken another time than those to an idle node: nodes with several channels and services that hardly "
-            "vary, or faster while they are busy, look like that. How many channels cannot be told; they serve as "
-            "single servers."
+            "vary, or faster while they are busy, look like that. How many channels cannot be told; "
+            + (
+                "services are those of single servers, channels those of nodes=."
+                if given
+                else "they serve as single servers."
+            )
         )
     return servers
 
@@ -189,7 +206,9 @@ def _distances(cells: Cells, observed: np.ndarray) -> np.ndarray:
     return distances
 
 
-def _warn_of_overload(load: np.ndarray, names: pa.Array, notices: list[str]) -> None:
+def warn_of_overload(nodes: pa.Table, notices: list[str]) -> None:
+    """Say which nodes have a load of 1 or more, with their channels and all work that they bear."""
+    load, names = nodes["load"].to_numpy(), nodes["node_id"]
     over = np.flatnonzero(load >= 1)
     if over.size:
         worst = int(over[np.argmax(load[over])])

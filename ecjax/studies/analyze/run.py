@@ -16,6 +16,8 @@ from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.analyze.background import (
     check_background,
+    check_found,
+    say_missing,
     warn_of_writes,
     with_background,
     without_writes,
@@ -24,7 +26,7 @@ from ecjax.studies.analyze.burst_rows import arrival_tables
 from ecjax.studies.analyze.catalogs import with_catalog
 from ecjax.studies.analyze.descriptions import described
 from ecjax.studies.analyze.file_rates import counted, with_shrunk_rates
-from ecjax.studies.analyze.node_rows import delay_tables, node_table
+from ecjax.studies.analyze.node_rows import delay_tables, node_table, warn_of_overload
 from ecjax.studies.analyze.rows import arrival_table, file_table, reject_table, trace_table
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.batches import Rows
@@ -92,7 +94,7 @@ def solve(
         advance: called with the number of rows just read.
 
     Raises:
-        UserError: a row is malformed.
+        UserError: a row is malformed, or the log has no background work of the classes, or nothing else.
         Failed: something else went wrong; the statistics of a part of the trace would be those of another one.
         Lost: a worker or its node died, every time that a piece was tried.
     """
@@ -100,6 +102,7 @@ def solve(
     check_background(settings.classes, trace)
     with Stopwatch(of_process=True) as stopwatch:
         statistics = gather(trace, settings.seed, engine, advance, settings.classes)
+        check_found(settings.classes, statistics, trace)
         tables = result_tables(statistics, trace, settings)
     loads = tables["nodes"]["load"].drop_null().to_pylist() if "nodes" in tables else []
     row = item.run.row() | {
@@ -109,16 +112,23 @@ def solve(
         "node_count": tables["nodes"].num_rows if "nodes" in tables else None,
         "solve_s": stopwatch.own_s,
     }
-    types = id_types(trace.schema.empty_table())
+    types = result_types(trace, settings.nodes)
     return [row], {
         dataset: conform(_of_run(name, table), dataset_schema(TABLES, dataset, types))
         for dataset, table in tables.items()
     }
 
 
+def result_types(trace: Trace, nodes: pa.Table | None) -> dict[str, pa.DataType]:
+    """Types of ids in the datasets of a trace, by column: its own, and that of the sites of a nodes table."""
+    sites = [] if nodes is None or "site" not in nodes.column_names else [nodes.select(["site"])]
+    return id_types(trace.schema.empty_table(), *sites)
+
+
 def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings) -> dict[str, pa.Table]:
     """The datasets that a trace supports, without their ``run_id``."""
     notices: list[str] = []
+    say_missing(settings.classes, statistics, notices)
     users = without_background(trace, settings.classes)
     accesses = counted(statistics, users, settings.window_s, notices)
     files = with_catalog(
@@ -133,12 +143,14 @@ def result_tables(statistics: TraceStatistics, trace: Trace, settings: Settings)
         "files": files,
         "arrivals": arrival_table(statistics),
     }
-    nodes = node_table(statistics, settings.reference_bytes, notices)
+    channels_given = settings.nodes is not None and "channels" in settings.nodes.column_names
+    nodes = node_table(statistics, settings.reference_bytes, notices, channels_given)
     if nodes is not None:
         if settings.background:
             nodes = with_background(nodes, statistics, WRITES in settings.background)
         warn_of_writes(statistics, WRITES in settings.background, notices)
         tables["nodes"] = described(nodes, settings.nodes, notices)
+        warn_of_overload(tables["nodes"], notices)
     elif settings.nodes is not None:
         notices.append(
             "The nodes table is left aside: it adds to the service times of nodes, of which this log tells none; plan "

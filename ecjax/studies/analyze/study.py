@@ -14,7 +14,7 @@ from ecjax.options import checked, identifying
 from ecjax.studies.analyze.figures import draw
 from ecjax.studies.analyze.options import AnalyzeOptions
 from ecjax.studies.analyze.recommend import recommend
-from ecjax.studies.analyze.run import Item, Settings, solve
+from ecjax.studies.analyze.run import Item, Settings, result_types, solve
 from ecjax.studies.analyze.summary import show
 from ecjax.studies.analyze.tables import TABLES
 from ecjax.studies.spine.batches import Batch, Driven, Rows
@@ -23,7 +23,6 @@ from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
 from ecjax.tables.fingerprint import fingerprint
-from ecjax.tables.ids import id_types
 from ecjax.tables.importers import Trace
 from ecjax.tables.read import read_input
 from ecjax.tables.recommendation import Recommendation
@@ -95,7 +94,7 @@ def _work(options: AnalyzeOptions, computed: dict[str, pa.Table], engine: Engine
         [run.run_id],
         unfinished([Batch(trace, {run.run_id: Item(run)})]),
         Driven(solved, trace.rows),
-        id_types(trace.schema.empty_table()),
+        result_types(trace, nodes),
         "reading rows",
     )
 

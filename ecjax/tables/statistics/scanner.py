@@ -50,6 +50,7 @@ class TraceStatistics:
         background: service times of the accesses that are no users' requests and came between the first and the last
             of these, rows of ``moments``, (nodes, 7); such accesses are in nothing else but ``channels`` and what is
             inferred from finishes.
+        background_classes: those of the classes of such accesses that the log has.
         correlation: of the chunk delays of one request (service times, else sojourn times).
         returned: requests whose rows were seen not to follow each other.
         times: reads and writes, and reads by class, by tick of the clock; and where the log is silent.
@@ -71,14 +72,16 @@ class TraceStatistics:
     service_inferred: bool
     channels: Channels
     background: np.ndarray
+    background_classes: frozenset[str]
     correlation: Correlation
     returned: int
     times: TrafficTimes
 
 
 class _Rows(NamedTuple):
-    """A record batch as arrays, each (n,); nodes, starts and finishes may be None."""
+    """A record batch as arrays, each (n,), with the rows' numbers in the log; nodes, starts, finishes may be None."""
 
+    numbers: np.ndarray
     files: np.ndarray
     arrivals: np.ndarray
     writes: np.ndarray
@@ -134,6 +137,7 @@ class Scanner:
         self._channels = channels
         self._services = None if channels is None else ChannelServices(channels.servers)
         self._background, self._background_cells = background, DelayCells()
+        self._met_classes: frozenset[str] = frozenset()  # those of the background
         # of the background since the last request of users: counts once another one comes
         self._since, self._begun = DelayCells(), False
         self._late: list[_Late] = []
@@ -225,8 +229,7 @@ class Scanner:
         for quantity, sample in self._samples.items():
             sample.absorb(other._samples[quantity], continued, nodes, late)
         if self._node_index is not None:
-            accesses = np.zeros((self._node_index.count, 2), np.int64)
-            accesses[: len(self._node_accesses)] = self._node_accesses
+            accesses = self._accesses()
             accesses[nodes] += other._node_accesses
             self._node_accesses = accesses
         self._bytes += other._bytes
@@ -267,6 +270,7 @@ class Scanner:
         writes = np.array([word == "write" for word in operations.dictionary.to_pylist()], bool)
         arrivals, sizes = batch.column("arrival_s").to_numpy(), batch.column("bytes").to_numpy()
         return _Rows(
+            self._first_row + self.rows + np.arange(batch.num_rows),
             np.zeros(batch.num_rows, np.int64),  # numbered once it is known which rows count
             arrivals,
             writes[operations.indices.to_numpy()],
@@ -286,9 +290,15 @@ class Scanner:
             hash_strings(*string_buffers(ids), keys)
         requests, begins, mixed = self._grouper.add(keys, rows.files, rows.arrivals, rows.writes, rows.sizes)
         if mixed is not None and self._has_nodes:
-            raise self._mixed(self._first_row + self.rows - batch.num_rows + mixed, ids[mixed].as_py())
+            raise self._mixed(int(rows.numbers[mixed]), ids[mixed].as_py())
         self._add_requests(requests)
         return begins
+
+    def _accesses(self) -> np.ndarray:
+        """Reads and writes of chunks at all nodes met so far, (nodes, 2): the last of them may have had neither."""
+        accesses = np.zeros((0 if self._node_index is None else self._node_index.count, 2), np.int64)
+        accesses[: len(self._node_accesses)] = self._node_accesses
+        return accesses
 
     def _add_requests(self, requests: Requests) -> None:
         self._arrivals.add(requests.arrival, requests.write, requests.bytes)
@@ -304,6 +314,9 @@ class Scanner:
     ) -> tuple[pa.RecordBatch, _Rows, dict[int, np.ndarray]]:
         """What is left of rows and their delays when those of background work are counted by themselves."""
         background = of_classes(batch, self._background)
+        if background.any() and self._met_classes < self._background:
+            met = batch.column("service_class").filter(pa.array(background)).unique()
+            self._met_classes |= {str(name) for name in met.to_pylist()}
         left = ~background
         if SERVICE in delays:
             self._add_background(rows, delays[SERVICE], background)
@@ -379,12 +392,13 @@ class Scanner:
             files=self._files.totals(file_count),
             chunks_read=self._files.chunks_read(file_count) if self._has_nodes else None,
             node_ids=None if self._node_index is None else self._node_index.ids,
-            node_accesses=self._node_accesses,
+            node_accesses=self._accesses(),
             cells=cells,
             service_reason=reason,
             service_inferred=inferred,
             channels=self._node_channels(),
             background=self._background_moments(reason is None),
+            background_classes=self._met_classes,
             correlation=self._samples[SERVICE if reason is None else SOJOURN].correlation(),
             returned=self._grouper.returned,
             times=self._timing.times(int(self._kinds.sum()), self._arrivals.ties),

@@ -68,3 +68,15 @@ def test_inputs_are_verified_also_the_log_behind_an_analysis(tmp_path):
     next((first / "nodes").iterdir()).unlink()
     assert states(first) == {("trace", LOG): "same", ("nodes", str(nodes)): "changed"}
     assert states(second) == {("trace", LOG): "same", ("nodes", str(first / "nodes")): "changed"}
+
+
+def test_columns_that_no_plan_uses_are_left_out_and_sites_are_numbers_or_names(tmp_path):
+    table = read_input(NODES, "nodes").to_pandas()
+    table["owner"], table["site"] = "storage team", table["site"].str.removeprefix("rack-").astype(int)
+    table.to_parquet(tmp_path / "nodes.parquet")
+    text = " ".join(run(tmp_path / "out", str(tmp_path / "nodes.parquet")).split())
+    assert "Left out: 1 column of nodes= that plans do not use (owner)." in text
+    learned = read_input(tmp_path / "out" / "nodes", "nodes").to_pandas().set_index("node_id")
+    assert "owner" not in learned
+    # a host's site is the number of its rack
+    assert learned["site"].tolist() == [int(name.split("-")[1]) for name in learned.index]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from channel_logs import single_starts
 from rich.console import Console
@@ -18,8 +19,11 @@ from ecjax.studies.replay.inputs import read_cases
 from ecjax.studies.replay.options import ReplayOptions
 from ecjax.studies.spine.log_options import LogOptions
 from ecjax.studies.spine.logs import log_reading, open_log, open_reading
+from ecjax.tables.importers import open_trace
+from ecjax.tables.read import read_input
 from ecjax.tables.requests import Edges, requests
 from ecjax.tables.results import read_results
+from ecjax.tables.statistics.scan import scan
 
 
 def log(path, rows=4000, seed=0, starts=True):
@@ -219,3 +223,113 @@ def test_words_of_a_log_read_without_repairs(tmp_path, caplog):
         with caplog.at_level("INFO", "ecjax"):
             open_log(LogOptions(trace=str(trace)), inputs=inputs)
         assert caplog.text.rstrip().endswith("without repair") and "background" not in caplog.text
+
+
+def accesses(arrival, node, background, **columns):
+    """A log of reads of a chunk by users, and repairs, each of half a second and begun at once."""
+    rows = len(arrival)
+    frame = {
+        "request_id": np.arange(rows),
+        "arrival_s": arrival,
+        "file_id": ["a"] * rows,
+        "op": ["read"] * rows,
+        "bytes": [8.0] * rows,
+        "node_id": node,
+        "service_class": ["repair" if other else "gold" for other in background],
+        "start_s": arrival,
+        "finish_s": [time + 0.5 for time in arrival],
+    }
+    return pd.DataFrame(frame | columns)
+
+
+def test_nodes_that_only_background_works_at(tmp_path):
+    """Also where they come in a file of their own; users and repairs are in different files."""
+    folder = tmp_path / "days"
+    folder.mkdir()
+    accesses([0.0, 1.0, 4.0], ["x"] * 3, [False] * 3).to_parquet(folder / "day1.parquet")
+    accesses([5.0, 6.0], ["y"] * 2, [True] * 2).to_parquet(folder / "day2.parquet")
+    statistics = scan(open_trace(folder), background=frozenset({"repair"}))
+    assert statistics.node_ids.to_pylist() == ["x", "y"]
+    assert statistics.node_accesses.tolist() == [[3, 0], [0, 0]]
+    nodes, _, traces = analysed(folder, tmp_path / "out", background=["repair"])
+    assert nodes[["node_id", "chunk_reads"]].to_numpy().tolist() == [["x", 3]]
+    notices = traces["notices"][0]
+    assert "1 node without service times is left out" in notices and "background class" not in notices
+
+
+@pytest.mark.parametrize("lacking", [[], ["start_s", "finish_s"]])
+def test_a_log_of_background_alone_is_refused(lacking, tmp_path):
+    accesses([0.0, 1.0, 4.0], ["x"] * 3, [True] * 3).drop(columns=lacking).to_parquet(
+        tmp_path / "log.parquet"
+    )
+    with pytest.raises(
+        UserError, match="background=repair: found no other access among the 3 of .*allowed: classes"
+    ):
+        analysed(tmp_path / "log.parquet", tmp_path / "out", background=["repair"])
+    assert not (tmp_path / "out" / "files").exists()
+
+
+def test_a_log_without_a_span_tells_no_background_load(tmp_path):
+    accesses([0.0] * 4, ["x", "y"] * 2, [False, False, True, True]).to_parquet(tmp_path / "log.parquet")
+    for background in (["repair"], ["writes"]):
+        out = tmp_path / background[0]
+        nodes, _, traces = analysed(tmp_path / "log.parquet", out, background=background)
+        assert (
+            nodes[["load", "background_load", "background_second", "background_third"]].isna().all(axis=None)
+        )
+        assert "all at one time" in traces["notices"][0]
+
+
+def test_classes_that_the_log_lacks(tmp_path):
+    path = tmp_path / "log.parquet"
+    accesses([0.0, 1.0, 4.0], ["x"] * 3, [False, True, False]).to_parquet(path)
+    words = r"background=repiar: found no such access in .*allowed: writes, or classes of its service_class \(gold, rep"
+    with pytest.raises(UserError, match=words):
+        analysed(path, tmp_path / "wrong", background=["repiar"])
+    _, _, traces = analysed(path, tmp_path / "out", background=["repair", "scrub", "writes"])
+    assert "The log has no access of background class scrub." in traces["notices"][0]
+
+
+def test_messages_number_the_rows_of_the_log(tmp_path):
+    """Those of background count: request 5 has another file in the fourth row."""
+    background = [True, False, True, False, True, True]
+    columns = {"request_id": [0, 5, 1, 5, 2, 3], "file_id": ["a", "b", "a", "c", "a", "a"]}
+    accesses(np.arange(6.0), ["x"] * 6, background, **columns).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(UserError, match=r"row 3 \(request_id 5\): found another file"):
+        analysed(tmp_path / "log.parquet", tmp_path / "out", background=["repair"])
+
+
+def test_overload_is_that_of_all_work(tmp_path):
+    """Users alone keep the node busy for 5.5 of 10 s, repairs for 7 more."""
+    arrival = np.sort(np.concatenate([np.arange(11.0), np.arange(10) + 0.25]))
+    background = np.arange(21) % 2 == 1
+    service = np.where(background, 0.7, 0.5)
+    start = single_starts(arrival, np.zeros(21, int), service)
+    frame = accesses(arrival, ["x"] * 21, background, start_s=start, finish_s=start + service)
+    frame.to_parquet(tmp_path / "log.parquet")
+    nodes, _, traces = analysed(tmp_path / "log.parquet", tmp_path / "out", background=["repair"])
+    assert nodes["load"].tolist() == pytest.approx([1.25])
+    assert "1 node has a load of 1 or more (node x: rho = 1.25)" in traces["notices"][0]
+
+
+def test_background_of_the_analysis_of_another_log_stays_there(tmp_path):
+    """Writes are rates of files in the second log: its nodes do not bear those of the first besides."""
+    log(tmp_path / "one.parquet", seed=1)
+    log(tmp_path / "two.parquet", seed=2)
+    analysed(tmp_path / "one.parquet", tmp_path / "one", background=["writes"])
+    tables = {"nodes": f"{tmp_path}/one/nodes"}
+    nodes, files, traces = analysed(tmp_path / "two.parquet", tmp_path / "two", **tables)
+    assert nodes["background_load"].isna().all() and (files["write_rate_per_s"] > 0).any()
+    assert "Left out: background_load of nodes=, which an analysis" in traces["notices"][0]
+    nodes, _, traces = analysed(tmp_path / "two.parquet", tmp_path / "both", background=["writes"], **tables)
+    alone, _, _ = analysed(tmp_path / "two.parquet", tmp_path / "alone", background=["writes"])
+    assert nodes["background_load"].tolist() == alone["background_load"].tolist()
+    assert "background_load of nodes= gives way to that which background= measures." in traces["notices"][0]
+    # of a table of one's own it counts: work that no log has
+    own = read_input(f"{tmp_path}/one/nodes", "nodes").select(
+        ["node_id", "service_mean_s", "service_second_s2", "service_third_s3", "reference_bytes"]
+        + ["background_load", "background_second", "background_third"]
+    )
+    pa.parquet.write_table(own.replace_schema_metadata(), tmp_path / "own.parquet")
+    nodes, _, _ = analysed(tmp_path / "two.parquet", tmp_path / "third", nodes=str(tmp_path / "own.parquet"))
+    assert nodes["background_load"].tolist() == own["background_load"].to_pylist()
