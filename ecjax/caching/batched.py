@@ -53,10 +53,21 @@ def exact_batched(
         part = slice(begin, begin + together)
         lacking = max(0, begin + together - lanes)
         # the last ones are filled up to the shape of all others: one compilation
-        batch = np.pad(values[part].astype(dtype), ((0, lacking), (0, 0), (0, 0)))
+        batch = np.pad(_cast(values[part], dtype), ((0, lacking), (0, 0), (0, 0)))
         room = np.pad(rooms[part], ((0, lacking), (0, 0)))
         plans[part] = np.asarray(_plans(batch, room, most))[: together - lacking]
     return plans.reshape(*np.shape(capacity), items)
+
+
+def _cast(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Values (B, M, K + 1) of that type; in single precision the largest of a cache becomes 0.5 to 1.
+
+    Values may be beyond the range of that type; a power of two moves no plan.
+    """
+    if dtype == "float32":
+        _, exponent = np.frexp(values.max(axis=(1, 2), initial=0.0, keepdims=True))
+        values = np.ldexp(values, -exponent)
+    return values.astype(dtype)
 
 
 def _checked(tau: ArrayLike, capacity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -74,6 +74,14 @@ def test_integers_in_single_precision():
     np.testing.assert_array_equal(exact_batched(tau, capacity, "float32"), exact_batched(tau, capacity))
 
 
+@pytest.mark.parametrize("exponent", [200, -200, 1000, -1000])
+def test_single_precision_of_values_beyond_its_range(exponent):
+    """Small whole numbers times a power of two: what is best is what it is for the numbers themselves."""
+    tau, capacity = drawn(4, "ties"), np.array([48, 7, 20, 33, 5])
+    chunks = exact_batched(np.ldexp(tau, exponent), capacity, "float32")
+    assert_as_good_as_alone(tau, capacity, chunks)
+
+
 def test_tiny_vectors_of_one_shape():
     by_shape = {}
     for case in VECTORS["tiny"]:
