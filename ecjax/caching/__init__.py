@@ -32,7 +32,8 @@ What a replay does with a read of item m at an edge, in this order:
    knows have a file each in ``peers``.
 
 What an edge keeps is a set of chunks, not a number: when estimates change order, the set is no longer the slowest ones,
-and its value is r (l_1 - l of the slowest chunk that is not kept).
+and its value is r (l_1 - l of the slowest chunk that is not kept). In a replay no l counts as less than ``edge_s``, as
+no read is faster, and tau_K = r (l_1 - edge_s): equation 1 where that is 0.
 """
 
 from importlib import import_module

@@ -1,4 +1,8 @@
-"""Chunks of an item, slowest first, and what keeping some of them saves per unit of popularity (equation 1)."""
+"""Chunks of an item, slowest first, and what keeping some of them saves per unit of popularity.
+
+By equation 1 of the paper, with ``edge_s`` in the place of 0 for the time of chunks that are kept: no read takes less,
+so that an item that is kept whole is worth r (l_1 - edge_s), and chunks nearer than the edge are worth nothing.
+"""
 
 import numpy as np
 
@@ -10,7 +14,8 @@ from ecjax.machine_code import njit
 def slowest_first(node_of, k, estimate, bits, e, m, row, latency, order):
     """Order the data chunks of item m as edge e sees them: by the least estimate of their nodes, up or down.
 
-    Of equally slow chunks those that are kept come first: nothing is exchanged for its like.
+    No chunk counts as nearer than one that is kept. Of equally slow chunks those that are kept come first: nothing is
+    exchanged for its like.
 
     Args:
         node_of: (M, K + R, copies).
@@ -20,18 +25,21 @@ def slowest_first(node_of, k, estimate, bits, e, m, row, latency, order):
         e: edge.
         m: item.
         row: of the results.
-        latency: (rows, K + 1) s, descending; 0 after the last chunk. Written.
+        latency: (rows, K + 1) s, descending; after the last chunk there is the time of one that is kept. Others are
+            written.
         order: (rows, K) chunks. Written.
 
     Returns:
         How many of the slowest are kept, up to the first that is not: others that are kept are of no use now.
     """
+    kept_s = latency[row, k]
     for chunk in range(k):
         least = np.inf
         for copy in range(node_of.shape[2]):
             node = node_of[m, chunk, copy]
             if node >= 0 and estimate[e, node] < least:
                 least = estimate[e, node]
+        least = max(least, kept_s)
         first = has(bits, chunk)
         place = chunk
         while place > 0:
@@ -43,7 +51,6 @@ def slowest_first(node_of, k, estimate, bits, e, m, row, latency, order):
             place -= 1
         latency[row, place] = least
         order[row, place] = chunk
-    latency[row, k] = 0.0
     useful = 0
     while useful < k and has(bits, order[row, useful]):
         useful += 1

@@ -66,7 +66,7 @@ class Rules(NamedTuple):
 class Scratch(NamedTuple):
     """Room for the chunks of up to K + 3 items that are compared with each other; row by row."""
 
-    latency: np.ndarray  # (rows, K + 1) s, of the chunks, the slowest first; 0 after the last
+    latency: np.ndarray  # (rows, K + 1) s, of the chunks, the slowest first; ``edge_s`` after the last
     order: np.ndarray  # (rows, K) int64, the chunks in this order
     size: np.ndarray  # (rows, K + 1) int64, chunks of each choice of ``choices``
     value: np.ndarray  # (rows, K + 1) of each choice
@@ -101,11 +101,11 @@ def begin_empty(items: int, network: Network, capacity: int, mixture: bool = Fal
     return state
 
 
-def scratch_for(k: int) -> Scratch:
-    """Room for items of K chunks."""
+def scratch_for(k: int, edge_s: float) -> Scratch:
+    """Room for items of K chunks, of which those that are kept take ``edge_s``."""
     rows = k + 3
     return Scratch(
-        latency=np.empty((rows, k + 1)),
+        latency=np.full((rows, k + 1), edge_s),
         order=np.empty((rows, k), np.int64),
         size=np.empty((rows, k + 1), np.int64),
         value=np.empty((rows, k + 1)),

@@ -102,7 +102,7 @@ def replay(
     inputs = Inputs(reads, stored, fetching_of(network, policy), changes, hit, rules)
     state, scratch, candidates = (
         begin_empty(items, network, policy.capacity, rules.mixture),
-        scratch_for(k),
+        scratch_for(k, float(network.edge_s)),
         candidates_for(k),
     )
     if count:
@@ -141,18 +141,19 @@ def replay(
         rates = _counted(reads, edges, items) if popularity is None else writable(popularity, float)
         filled += plan_all(planner, rates, -1)
     begin = period_begin = planned = 0
+    periodic = policy.name in _PERIODIC
+    # of every read: those of one time are of one period however that is rounded
+    periods = np.floor((reads.time_s - reads.time_s[:1]) / policy.period_s) if periodic else np.zeros(0)
     frequencies = np.zeros((edges, items))  # of ``agar``, smoothed
     while begin < count:
         end = count
-        if policy.name in _PERIODIC:
-            start_s = reads.time_s[0]
-            period = math.floor((reads.time_s[begin] - start_s) / policy.period_s)
-            end = int(np.searchsorted(reads.time_s, start_s + (period + 1) * policy.period_s))
-            end = max(end, begin + 1)
+        if periodic:
+            period = int(periods[begin])
+            end = int(np.searchsorted(periods, periods[begin], side="right"))
         before, stop = begin, min(end, begin + AT_ONCE)
         begin = run(begin, stop, inputs, state, scratch, candidates, measured)
         advance((begin - before) / count)
-        if policy.name in _PERIODIC and begin == end < count:
+        if periodic and begin == end < count:
             weight, planner = state.items["weight"].copy(), exact
             if policy.name == "agar":
                 counted = _counted(Reads(*(column[period_begin:begin] for column in reads)), edges, items)

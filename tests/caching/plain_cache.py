@@ -67,10 +67,10 @@ class PlainCache:
         return sorted(range(self.k), key=lambda j: -latency[j])
 
     def value(self, edge, item, chunks, rate):
-        """Seconds per second saved by keeping these chunks of the item."""
-        latency = self.latencies(edge, item)
+        """Seconds per second saved by keeping these chunks of the item; no read takes less than ``edge_s``."""
+        latency, least = self.latencies(edge, item), self.network.edge_s
         missing = [latency[j] for j in range(self.k) if j not in chunks]
-        return rate * (max(latency) - max(missing, default=0.0))
+        return rate * (max([least, *latency]) - max([least, *missing]))
 
     def total_value(self, edge, now):
         return sum(
@@ -78,7 +78,7 @@ class PlainCache:
         )
 
     def tau(self, edge, item, rate):
-        """Equation 1."""
+        """Equation 1, with what a chunk takes that is kept."""
         order = self.order(edge, item)
         return [self.value(edge, item, set(order[:j]), rate) for j in range(self.k + 1)]
 

@@ -55,6 +55,7 @@ def drawn(seed, k, parity, copies, outages, nodes, jitter=0.0, reads=80, items=8
     rng = np.random.default_rng(seed)
     stored = drawn_stored(rng, items, k, parity, copies, nodes)
     network = drawn_network(rng, edges, nodes, jitter=jitter, outages=outages)
+    network = network._replace(edge_s=0.2)  # a few nodes are nearer
     return drawn_reads(rng, reads, items, edges), stored, network
 
 

@@ -98,11 +98,13 @@ def test_popularity_of_all_requests_is_that_of_the_decayed_counter():
 def test_value_of_what_is_kept():
     plain = two_and_one()
     edge = plain.edges[0]
-    assert plain.tau(edge, 0, 2.0) == pytest.approx([0.0, 0.2, 0.6])
+    assert plain.tau(edge, 0, 2.0) == pytest.approx([0.0, 0.2, 0.58])  # 2 (0.3 - 0.01)
     assert plain.value(edge, 0, {1}, 2.0) == 0.0
     edge.estimate[1] = 0.4  # the other chunk is the slowest now
     assert plain.value(edge, 0, {0}, 2.0) == 0.0
     assert plain.value(edge, 0, {1}, 2.0) == pytest.approx(0.2)
+    edge.estimate[0] = 0.005  # nearer than the edge itself: worth no room
+    assert plain.tau(edge, 0, 2.0) == pytest.approx([0.0, 0.78, 0.78])
 
 
 def test_best_plan_is_the_best_of_all():

@@ -42,24 +42,25 @@ def test_ranking_is_a_sorted_dictionary(steps):
     assert of_edge["ranked"][0] == 0
 
 
-@given(seed=st.integers(0, 10**6), k=st.integers(1, 6), copies=st.integers(1, 3), weight=st.floats(0.1, 10.0))
-def test_order_and_choices_by_definition(seed, k, copies, weight):
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 6), copies=st.integers(1, 3), edge_s=st.integers(0, 2))
+def test_order_and_choices_by_definition(seed, k, copies, edge_s):
     """Against eq. 1 of every set of the slowest chunks; latencies of few values, so that there are ties."""
     rng = np.random.default_rng(seed)
     node_of = rng.integers(-1, 5, (1, k, copies))
     node_of[:, :, 0] = rng.integers(0, 5, (1, k))
     estimate = rng.integers(1, 4, (1, 5)).astype(float)
     bits = np.uint64(rng.integers(2**k))
-    latency, order = np.empty((2, k + 1)), np.empty((2, k), np.int64)
+    weight = rng.uniform(0.1, 10.0)
+    latency, order = np.full((2, k + 1), float(edge_s)), np.empty((2, k), np.int64)
     useful = slowest_first(node_of, k, estimate, bits, 0, 0, 1, latency, order)
 
-    of_chunk = [min(estimate[0, n] for n in node_of[0, j] if n >= 0) for j in range(k)]
-    assert latency[1].tolist() == [*sorted(of_chunk, reverse=True), 0.0]
+    of_chunk = [max(min(estimate[0, n] for n in node_of[0, j] if n >= 0), edge_s) for j in range(k)]
+    assert latency[1].tolist() == [*sorted(of_chunk, reverse=True), edge_s]
     assert [of_chunk[j] for j in order[1]] == latency[1, :k].tolist() and sorted(order[1]) == list(range(k))
     kept = {j for j in range(k) if int(bits) >> j & 1}
 
     def saved(chunks):
-        return max(of_chunk) - max((of_chunk[j] for j in range(k) if j not in chunks), default=0.0)
+        return max(of_chunk) - max((of_chunk[j] for j in range(k) if j not in chunks), default=edge_s)
 
     # the slowest that are kept are all that saves anything
     assert saved(kept) == saved(set(order[1, :useful].tolist()) & kept) == latency[1, 0] - latency[1, useful]

@@ -163,6 +163,41 @@ def test_edges_do_not_touch_each_other():
 
 
 @pytest.mark.parametrize(
+    "name", ["optimal_static", "samplex_static", "exact_periodic", "agar", "exact", "near_optimal", "samplex"]
+)
+def test_plans_count_what_a_kept_chunk_takes(name):
+    """Nodes are 0.11 and 0.5 s away and the edge 0.1 s; nine in ten reads are of item 0, and two chunks are kept.
+
+    All of item 0 leaves 0.9 * 0.1 + 0.1 * 0.5 = 0.14 s a read, the far chunk of both items 0.11 s.
+    """
+    stored = Stored(2, np.array([[[0], [1]], [[0], [1]]]))
+    item = np.array([0] * 9 + [1] + [0] * 9 + [1])
+    reads = Reads(np.arange(20.0), item, np.zeros(20, np.int64))
+    away = network(np.array([[0.11, 0.5]]))._replace(edge_s=0.1)
+    found = replay(reads, stored, away, policy(name, 2, period_s=10.0))
+    assert found.contents.tolist() == [[0b10, 0b10]]
+    assert found.latency_s[10:].mean() == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize("name", ["agar", "exact_periodic"])
+def test_reads_of_one_time_are_of_one_period(name, monkeypatch):
+    """In floats 1.4 is before the end of the first second after 0.4 by the difference, and not by the sum."""
+    assert (1.4 - 0.4) < 1.0 and not 1.4 < 0.4 + 1.0
+    original, plans = whole_plans.plan_edge, []
+
+    def counted(*arguments):
+        plans.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr("ecjax.caching.replay.plan_edge", counted)
+    time_s = np.array([0.4] + [1.4] * 50 + [2.9])
+    reads = Reads(time_s, np.zeros(52, np.int64), np.zeros(52, np.int64))
+    replay(reads, Stored(1, np.zeros((1, 1, 1), np.int64)), network(LATENCY_S), policy(name, 1, period_s=1.0))
+    # between three times there is a plan at most
+    assert 1 <= len(plans) <= 2
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"policy": policy("fifo", 3)}, "fifo"),
