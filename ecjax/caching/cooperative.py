@@ -53,7 +53,11 @@ class Plan(NamedTuple):
 
 
 def cooperative_plan(
-    rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray, capacity: np.ndarray
+    rates: np.ndarray,
+    latency_s: np.ndarray,
+    between_s: np.ndarray,
+    capacity: np.ndarray,
+    kept: np.ndarray | None = None,
 ) -> Plan:
     """Plan the caches of all edges together.
 
@@ -63,6 +67,8 @@ def cooperative_plan(
         between_s: (E, E) s, for edge e (row) to take a chunk that edge f keeps; inf: it cannot. Its own on the
             diagonal.
         capacity: (E,) chunks that each edge can keep.
+        kept: (E, M, K) bool, chunks that edges keep now: of edges that are alike, one that has a chunk goes on with it.
+            None: there are none.
 
     Raises:
         UserError: arrays that do not fit together, numbers out of range, or more than 6 edges that help each other and
@@ -70,6 +76,9 @@ def cooperative_plan(
     """
     rates, latency_s, between_s, capacity = checked(rates, latency_s, between_s, capacity)
     contents = np.zeros(latency_s.shape, bool)
+    kept = contents.copy() if kept is None else np.asarray(kept, bool)
+    if kept.shape != contents.shape:
+        raise UserError(f"kept: found shape {kept.shape}; allowed: {contents.shape}")
     bound = 0.0
     useful = _useful(between_s, latency_s.max(axis=(1, 2), initial=0.0))
     useful[:, capacity == 0] = np.inf
@@ -82,11 +91,31 @@ def cooperative_plan(
         held, least = _planned(together, latency_s[first], to_store, room)
         bound += least
         for group, shelf in zip(stores, held, strict=True):
-            item, chunk = np.nonzero(shelf)
-            edge = np.repeat(group, capacity[group])[: len(item)]
-            contents[edge, item, chunk] = True
+            contents[group] = _dealt(shelf, kept[group], capacity[group])
     saved = evaluate(contents, rates, latency_s, between_s)
     return Plan(contents, saved, bound if bound > saved * (1.0 + _GAIN) else saved)
+
+
+def _dealt(shelf: np.ndarray, kept: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+    """Chunks of a group of edges at each of them: where they are kept, and the others where there is room.
+
+    Args:
+        shelf: (M, K) bool, chunks that the group keeps, no more than there is room for.
+        kept: (G, M, K) bool, what each of its edges keeps now.
+        capacity: (G,) chunks that each can keep.
+
+    Returns:
+        (G, M, K) bool.
+    """
+    dealt, left = np.zeros(kept.shape, bool), shelf.copy()
+    for edge, most in enumerate(capacity):
+        item, chunk = np.nonzero(kept[edge] & left)
+        dealt[edge, item[:most], chunk[:most]] = True
+        left &= ~dealt[edge]
+    item, chunk = np.nonzero(left)
+    room = capacity - dealt.sum(axis=(1, 2))
+    dealt[np.repeat(np.arange(len(room)), room)[: len(item)], item, chunk] = True
+    return dealt
 
 
 def evaluate(contents: np.ndarray, rates: np.ndarray, latency_s: np.ndarray, between_s: np.ndarray) -> float:

@@ -6,8 +6,8 @@ are up); such a fetch has no jitter and tells nothing of nodes. And every ``peri
 of all edges are planned together (``cooperative_plan``) from their rates and estimates of that moment; until the first
 plan nothing is kept. A plan adds a chunk only if it could be had at the last read before: from a node that was up, from
 an edge that kept it, or decoded from K chunks that were at these. With h = inf between edges this is the policy
-``exact_periodic``, the exact plan of each edge for itself once per period (and with ``edge_s``, which equation 1 leaves
-out): what cooperation gains is the difference.
+``exact_periodic``, the exact plan of each edge for itself once per period: what cooperation gains is the difference.
+(Where chunks are lost, plans made here count ``edge_s`` and h on top of the slowest of them.)
 """
 
 import time
@@ -124,13 +124,14 @@ def _plan(inputs: _Inputs, state: State, capacity: int) -> int:
     contents = state.items["contents"]
     latency = _estimated(node_of[:, :k], state.estimate)
     had = np.ones(latency.shape, bool)
+    kept = (contents[:, :, None] >> np.arange(k, dtype=np.uint64)) & np.uint64(1) == 1
     if state.down.any():
-        kept = (contents[:, :, None] >> np.arange(k, dtype=np.uint64)) & np.uint64(1) == 1
         had = _to_be_had(kept, node_of, state.down, inputs.between_s)
         # no read is faster than the chunks that are lost: only what is slower than these is worth anything
         latency = np.maximum(latency - np.where(had, 0.0, latency).max(axis=2, keepdims=True), 0.0)
     rates = _relative_rates(state, inputs.half_life_s)
-    chosen = cooperative_plan(rates, latency, inputs.between_s, np.full(len(rates), capacity)).contents & had
+    rooms = np.full(len(rates), capacity)
+    chosen = cooperative_plan(rates, latency, inputs.between_s, rooms, kept).contents & had
     bits = (chosen << np.arange(k, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
     filled = int(np.bitwise_count(bits & ~contents).sum())
     contents[:] = bits

@@ -142,6 +142,21 @@ def test_edges_in_one_place_are_one_cache():
     assert plan.bound_per_s == plan.saved_per_s
 
 
+def test_edges_in_one_place_go_on_with_what_they_keep():
+    rates, latency = zipf(1, 40, 6, 5)
+    rates, latency = np.repeat(rates, 3, axis=0), np.repeat(latency, 3, axis=0)
+    capacity = np.array([10, 5, 30])
+    before = cooperative_plan(rates, latency, np.zeros((3, 3)), capacity).contents
+    other = rates * np.random.default_rng(1).uniform(0.3, 2.0, 40)
+    anew = cooperative_plan(other, latency, np.zeros((3, 3)), capacity)
+    plan = cooperative_plan(other, latency, np.zeros((3, 3)), capacity, before)
+    check(plan, other, latency, np.zeros((3, 3)), capacity)
+    np.testing.assert_array_equal(plan.contents.any(axis=0), anew.contents.any(axis=0))
+    # what is in both plans stays where it is
+    again = plan.contents.any(axis=0) & before.any(axis=0)
+    assert 0 < again.sum() < plan.contents.sum() and (plan.contents == before)[:, again].all()
+
+
 def test_many_edges_in_one_place_read_as_one():
     rates, latency = zipf(1, 30, 4, 6)
     share = np.random.default_rng(0).random((60, 1))
@@ -241,6 +256,7 @@ def test_nothing_is_kept_for_nobody():
         ({"between_s": np.full((2, 2), np.nan)}, "between_s: found numbers that are negative or NaN"),
         ({"capacity": np.array([1, -1])}, "capacity: found [1, -1]"),
         ({"capacity": np.array([1.5, 1])}, "capacity: found [1.5, 1.0]"),
+        ({"kept": np.zeros((2, 5), bool)}, "kept: found shape (2, 5); allowed: (2, 5, 3)"),
     ],
 )
 def test_mistakes(change, words):

@@ -105,13 +105,16 @@ def test_plain_replay_agrees(seed, jitter, outages, parity, copies):
 
 
 @pytest.mark.parametrize(
-    ("parity", "copies", "outages"), [(2, 2, 10), (0, 1, 10), (1, 1, 20)], ids=["parity", "none", "little"]
+    ("parity", "copies", "outages", "edge_s"),
+    [(2, 2, 10, 0.0), (0, 1, 10, 0.0), (1, 1, 20, 0.0), (1, 2, 0, 0.2)],
+    ids=["parity", "none", "little", "up"],
 )
-def test_edges_apart_do_as_exact_plans_of_each(parity, copies, outages):
+def test_edges_apart_do_as_exact_plans_of_each(parity, copies, outages, edge_s):
     random = np.random.default_rng(4)
     stored = drawn_stored(random, items=20, k=4, parity=parity, copies=copies, nodes=14)
     network = drawn_network(random, edges=3, nodes=14, jitter=0.2, outages=outages)
-    network = network._replace(edge_s=0.0)  # equation 1 leaves it out
+    # plans together count it on top of chunks that are lost
+    network = network._replace(edge_s=edge_s)
     reads = drawn_reads(random, 2000, items=20, edges=3)
     rules = policy("exact_periodic", 15)
     found = replay_cooperative(reads, stored, network, np.full((3, 3), np.inf), rules)
@@ -139,6 +142,19 @@ def test_a_neighbour_serves_the_slowest_chunk():
     assert found.outcome.hit_chunks.tolist() == [0, 0, 1]
     assert found.neighbour_chunks.tolist() == [0, 0, 1]
     assert found.outcome.filled == 2
+
+
+def test_edges_in_one_place_fetch_only_what_is_new():
+    """Items 1 and 2 are kept, one at each edge, then 0 and 1: 1 stays where it is, and 0 is fetched."""
+    none = np.zeros(0)
+    network = Network(np.array([[0.5], [0.5]]), 0.0, 0.01, 0.0, none.astype(int), none, none)
+    item = np.array([1, 1, 2, 0, 0, 0, 0, 0, 0])
+    reads = Reads(np.array([0, 1, 2, 10, 11, 12, 13, 14, 20.0]), item, np.zeros(9, int))
+    rules = policy("exact_periodic", 1, period_s=10.0, half_life_s=1e6)
+    stored = Stored(1, np.zeros((3, 1, 1), int))
+    found = replay_cooperative(reads, stored, network, np.full((2, 2), 0.01), rules).outcome
+    assert found.contents.tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert found.filled == 2 + 1
 
 
 def test_a_far_neighbour_is_not_asked():
