@@ -25,7 +25,8 @@ LATENCY_S = np.array(
 class Popularity(NamedTuple):
     """Zipf's law over M items: the r-th most popular is read in proportion to r^-exponent; or steps.
 
-    After every ``period_s`` a share ``drift`` of the items, chosen at random, exchange their ranks at random.
+    After every ``period_s`` a share ``drift`` of the items, chosen at random, exchange their ranks at random, where
+    these are two or more.
     """
 
     items: int  # M
@@ -35,6 +36,12 @@ class Popularity(NamedTuple):
     steps: tuple[
         tuple[int, float], ...
     ] = ()  # items, and what they are read together, the most popular first
+
+    @property
+    def moved(self) -> int:
+        """Items that exchange ranks after every period: 0, or at least 2."""
+        moved = round(self.drift * self.items)
+        return moved if moved >= 2 else 0
 
     @property
     def shares(self) -> np.ndarray:
@@ -99,8 +106,8 @@ def zipf_reads(popularity: Popularity, count: int, rate_per_s: float, edges: int
 
 def _drifted(popularity: Popularity, rank: np.ndarray, time: np.ndarray, seed: int) -> np.ndarray:
     """The item of each rank at each time, (Q,); before the first exchange item i has rank i."""
-    moved = round(popularity.drift * popularity.items)
-    if moved < 2:
+    moved = popularity.moved
+    if not moved:
         return rank
     random = np.random.default_rng([seed, _DRIFT])
     of_rank = np.arange(popularity.items)

@@ -100,6 +100,11 @@ def test_drift_exchanges_ranks_of_a_share(drift):
         before = item_of
 
 
+def test_one_item_exchanges_its_rank_with_nobody():
+    moved = [Popularity(1000, 1.0, drift, 100.0).moved for drift in (0.0, 0.001, 0.002, 0.003, 1.0)]
+    assert moved == [0, 0, 2, 3, 1000]
+
+
 def test_built_in_nodes():
     assert LATENCY_S.shape == (len(EDGES), len(NODES)) and (LATENCY_S > 0).all()
     assert_allclose(LATENCY_S[0], [0.52, 0.41, 0.69, 0.98, 0.14, 0.21])

@@ -1,6 +1,6 @@
 """What ``ecjax cache`` replays: reads of a log or generated ones, the places of chunks, and the network."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
@@ -16,6 +16,7 @@ from ecjax.caching.system import Network, Reads, Stored
 from ecjax.caching.workload import Popularity, placed, zipf_reads
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.options import shown
 from ecjax.studies.cache.logged_reads import Log, most_popular, read_log, reads_of
 from ecjax.studies.cache.network import Nodes, failures, network, read_nodes
 from ecjax.studies.cache.options import CacheOptions
@@ -101,7 +102,7 @@ def read_cases(options: CacheOptions) -> list[Case]:
             "all partitions; near_optimal_dp takes more"
         )
     if options.trace is None:
-        say_unused(options, ("rate_scale", "columns", "extent_bytes"), "generated reads")
+        _say_unused_of_generated(options)
         _check_drift(options)
     else:
         drawn = ("zipf", "popularity", "reads", "rate_per_s", "drift", "drift_s")
@@ -140,8 +141,31 @@ def read_cases(options: CacheOptions) -> list[Case]:
     return cases
 
 
+def laws_of(options: CacheOptions) -> list[Popularity]:
+    """Popularity of generated reads, by the number of items and how it falls: in steps, or by each exponent."""
+    assert options.items is not None
+    steps = tuple(options.popularity or ())
+    pairs: Iterable[tuple[int, float]] = product(options.items, options.zipf)
+    if steps:
+        pairs = [(_items_of(options), 0.0)]
+    return [Popularity(items, zipf, options.drift, options.drift_s, steps) for items, zipf in pairs]
+
+
+def _items_of(options: CacheOptions) -> int:
+    """Items of all steps of popularity."""
+    return sum(items for items, _ in options.popularity or ())
+
+
+def _say_unused_of_generated(options: CacheOptions) -> None:
+    """Say which options are of logs only, and which of Zipf's law where popularity is said in steps."""
+    say_unused(options, ("rate_scale", "columns", "extent_bytes"), "generated reads")
+    if options.popularity is not None:
+        other = ["zipf"] + ["items"] * (options.items != [_items_of(options)])
+        say_unused(options, other, f"popularity={shown(options.popularity)}")
+
+
 def _check_drift(options: CacheOptions) -> None:
-    """Make sure that ranks are not exchanged more often than can be done.
+    """Make sure that ranks are not exchanged more often than can be done, and say so where none are exchanged at all.
 
     Raises:
         UserError: they are.
@@ -152,6 +176,12 @@ def _check_drift(options: CacheOptions) -> None:
             f"drift_s: found {options.drift_s:g}; allowed: from {span_s / _MOST_EXCHANGES:.3g} on, {_MOST_EXCHANGES:,} "
             f"exchanges of ranks while {options.reads} reads come at {options.rate_per_s:g}/s"
         )
+    still = [law.items for law in laws_of(options) if not law.moved]
+    if options.drift > 0 and still:
+        text = (
+            "drift=%g of %s is less than two, and no ranks are exchanged; mend: a larger drift, or more items"
+        )
+        log.warning(text, options.drift, count_text(min(still), "item"))
 
 
 def _warn_of_near_nodes(options: CacheOptions, nodes: Nodes) -> None:
@@ -178,13 +208,8 @@ def _warn_of_outages_elsewhere(options: CacheOptions, outages: pa.Table, sources
 
 def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> Iterator[Source]:
     """Reads by the number of items and how popularity falls."""
-    assert options.items is not None
-    laws: list[tuple[int, float | None]] = list(product(options.items, options.zipf))
-    steps = tuple(options.popularity or ())
-    if steps:
-        laws = [(sum(count for count, _ in steps), None)]
-    for items, zipf in laws:
-        law = Popularity(items, zipf or 0.0, options.drift, options.drift_s, steps)
+    for law in laws_of(options):
+        items, steps, zipf = law.items, law.steps, None if law.steps else law.exponent
         described = law._asdict()
         if not steps:  # run ids are those of before there were steps
             del described["steps"]
@@ -192,7 +217,7 @@ def _generated(options: CacheOptions, nodes: Nodes, names: dict[str, Any]) -> It
         yield Source(
             pa.array(np.arange(items)),
             partial(_drawn, law, options.reads, options.rate_per_s, len(nodes.edge_ids)),
-            law.shares if law.drift == 0 else None,
+            None if law.moved else law.shares,
             run_id("inputs", names | drawn, "", None, ""),
             f"{count_text(options.reads, 'generated read')} of {count_text(items, 'item')}; {_sizes(options, nodes)}",
             {"arrivals": "poisson", "rate_per_s": options.rate_per_s},

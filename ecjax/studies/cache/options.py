@@ -1,6 +1,7 @@
 """Options of ``ecjax cache``. Imports nothing heavy: the command line reads it before anything else."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from ecjax.caching.peers import NAMES as PEERS
@@ -34,6 +35,7 @@ FIGURES = ("policies", "sweep", "neighbours", "failures", "decisions", "throughp
 SAMPLING_FIGURES = ("sequence", "sampling", "distribution")  # of the study of sampling
 _USUAL_FIGURES = ["policies", "sweep", "decisions"]
 _ROUNDED = 0.01  # sum of shares of the reads that were rounded, at most so far from 1
+_EQUAL = 1e-9  # relative: shares of an item that differ by less are the same, but for rounding
 
 _NOT_NEGATIVE, _POSITIVE = Number(least=0), Number(above=0)
 
@@ -94,7 +96,7 @@ def _steps(value: Any) -> list[tuple[int, float]]:
     if abs(total - 1) > _ROUNDED:
         raise Wrong(f"shares that sum to {total:g} in {value}")
     each = [share / items for items, share in steps]
-    if sorted(each, reverse=True) != each:
+    if any(after > before * (1 + _EQUAL) for before, after in pairwise(each)):
         raise Wrong(str(value), "items of a step that are read no more often than those of the step before")
     return steps
 
@@ -292,5 +294,7 @@ class CacheOptions(LogOptions):
 
     @property
     def _usual_items(self) -> int:
+        if self.trace is None and self.popularity is not None:
+            return sum(items for items, _ in self.popularity)
         # going through all partitions is not for many items
         return ITEMS if self.trace is None or _sampling(self) else MOST_ITEMS

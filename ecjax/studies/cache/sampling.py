@@ -18,7 +18,7 @@ from ecjax.intervals import half_width
 from ecjax.options import identifying, shown
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
-from ecjax.studies.cache.inputs import Case, read_cases
+from ecjax.studies.cache.inputs import Case, laws_of, read_cases
 from ecjax.studies.cache.options import CacheOptions
 from ecjax.studies.cache.tables import ALL, BEST, TABLES
 from ecjax.studies.spine.batches import Batch, Solved
@@ -94,7 +94,7 @@ def _say_unused(options: CacheOptions) -> None:
     names = [*_OF_REPLAYS]
     if options.trace is not None:
         names += ["rate_scale"]
-    elif options.drift == 0:
+    elif not any(law.moved for law in laws_of(options)):
         names += ["reads", "rate_per_s", "edges"]
     say_unused(options, names, f"partitions={shown(options.partitions)}")
 

@@ -292,6 +292,30 @@ def test_options_that_nothing_reads_are_said(tmp_path, caplog):
     assert f"reads=7 has no effect beside trace={trace}" in caplog.text
 
 
+def test_steps_of_popularity_stand_in_for_items_and_zipf(tmp_path, caplog):
+    steps = [[10, 0.6], [30, 0.4]]
+    given = {"popularity": steps, "policy": "none", "k": 2, "reads": 100}
+    for out, items in (("unsaid", None), ("same", 40)):
+        assert cache_study(options(tmp_path / out, items=items, **given), QUIET) == 0
+        assert read_results(tmp_path / out, "runs")["items"].tolist() == [40]
+    assert "has no effect" not in caplog.text
+    assert cache_study(options(tmp_path / "other", items=500, zipf=[0.8, 1.2], **given), QUIET) == 0
+    assert read_results(tmp_path / "other", "runs")["items"].tolist() == [40]
+    for name in ("items=[500]", "zipf=[0.8, 1.2]"):
+        assert f"{name} has no effect beside popularity=" in caplog.text
+
+
+@pytest.mark.parametrize(("drift", "told"), [(0.02, True), (0.05, False)])
+def test_a_drift_of_less_than_two_items_is_none_and_said(tmp_path, caplog, drift, told):
+    given = {"policy": "lru", "drift_s": 1.0}
+    still, moving = (options(tmp_path / str(each), drift=each, **given) for each in (0.0, drift))
+    assert cache_study(still, QUIET) == 0 and cache_study(moving, QUIET) == 0
+    assert (f"drift={drift} of 60 items is less than two, and no ranks are exchanged" in caplog.text) == told
+    above = [read_results(each.out, "runs")["above_optimum"].item() for each in (still, moving)]
+    # where ranks stay, both are compared with the plan for the law of the reads
+    assert (above[0] == above[1]) == told
+
+
 @pytest.mark.parametrize("nodes", [None, {"a": 0.5}])
 def test_nodes_that_no_log_tells_are_called_built_in(tmp_path, caplog, nodes):
     caplog.set_level("INFO", logger="ecjax")
@@ -381,6 +405,10 @@ def test_outages_are_from_the_first_arrival_of_a_log_on(tmp_path, caplog, begin_
         ({"edges": 0}, "edges: found 0; allowed: a whole number from 1"),
         ({"memory": 1.0}, "memory: found 1.0; allowed: a number from 0 to below 1"),
         ({"drift": 1.5}, "drift: found 1.5; allowed: a number from 0 to 1"),
+        (
+            {"popularity": [[3, 0.3], [1, 0.11], [6, 0.59]]},
+            "popularity: found [[3, 0.3], [1, 0.11], [6, 0.59]]; allowed: items of a step that are read no more often",
+        ),
         ({"half_life_s": 0}, "half_life_s: found 0; allowed: a number above 0, or a list of them"),
         ({"jitter": -0.1}, "jitter: found -0.1; allowed: a number, at least 0"),
         ({"seeds": True}, "seeds: found true; allowed: a whole number"),

@@ -56,6 +56,12 @@ def test_values_get_the_types_of_their_options():
     assert checked(CacheOptions(neighbours=[1, 2, 1])).neighbours == [1.0, 2.0]
 
 
+def test_steps_of_items_that_are_read_alike():
+    # 0.1 of the reads each; in floats 0.3 / 3 and 0.6 / 6 are less
+    steps = [(3, 0.3), (1, 0.1), (6, 0.6)]
+    assert 0.3 / 3 < 0.1 and checked(CacheOptions(popularity=steps)).popularity == steps
+
+
 def runs_of(options):
     """The runs of a study, none of which is done."""
     prepare = _work if options.partitions is None else sampling_work
@@ -177,7 +183,9 @@ def test_a_log_is_read_as_its_analysis_read_it(tmp_path):
 def test_numbers_of_items_where_none_are_said():
     counts = {"generated": CacheOptions(), "log": CacheOptions(trace="log.csv")}
     counts["log, sampling"] = CacheOptions(trace="log.csv", partitions=[1])
+    counts["steps"] = CacheOptions(popularity=[(10, 0.6), (30, 0.4)])
     told = {name: checked(options).items for name, options in counts.items()}
+    assert told.pop("steps") == [40]
     assert told == {"generated": [1000], "log": [20_000], "log, sampling": [1000]}
     (item,) = (item for item in fields(CacheOptions) if item.name == "items")
     assert item.metadata["help"].endswith(
