@@ -3,7 +3,8 @@
 A clock that ticks coarser than the gaps makes ties, which no Poisson process has. Each arrival recorded at a tick is
 therefore spread uniformly over [tick, tick + resolution) before gaps are taken: under a Poisson process with a steady
 rate within the tick this is exactly the law of the arrivals given their number. Arrivals that are told by an end on a
-coarse clock and a finer duration are put on the nearest tick before that: between ticks they only seem to be apart.
+coarse clock and a finer duration are put on the nearest tick before that, of two the later one: between ticks they only
+seem to be apart.
 """
 
 import math
@@ -139,7 +140,10 @@ class ArrivalProcess:
     def _on_ticks(self, times: np.ndarray) -> np.ndarray:
         """Times (s) as the clock ticks, (n,), without negative zeros, as ticks are told by their bits."""
         if self._resolution > 0:
-            times = np.rint(times * self._per_second / self._steps) * self._steps / self._per_second
+            places = times * self._per_second / self._steps
+            # halves rounded to even would join the arrivals of two ticks in every other one
+            whole = np.floor(places)
+            times = (whole + (places - whole >= 0.5)) * self._steps / self._per_second
         return times + 0.0
 
     def _add_ticks(self, ticks: np.ndarray, counts: np.ndarray) -> None:

@@ -96,14 +96,21 @@ def _add(places, series, limit, ticks, counts, used, level):
             level[s] += doublings
 
 
+@njit(inner=True)
+def _nearest(value):
+    """The nearest whole number, of two the higher one: halves rounded to even would join neighbours in pairs."""
+    whole = np.floor(value)
+    return whole + 1.0 if value - whole >= 0.5 else whole
+
+
 @njit()
 def _placed(times, first, unit, ticked):
     """Places of times on the clock, (n,) int64; that of ``first`` is 0."""
     places = np.empty(times.shape[0], np.int64)
-    origin = np.rint(first / unit)
+    origin = _nearest(first / unit)
     for i in range(times.shape[0]):
         # times of a clock with steps are multiples of them, but for their own rounding
-        places[i] = np.int64(np.rint(times[i] / unit) - origin if ticked else (times[i] - first) / unit)
+        places[i] = np.int64(_nearest(times[i] / unit) - origin if ticked else (times[i] - first) / unit)
     return places
 
 

@@ -22,6 +22,7 @@ from ecjax.tables.importers.access_logs import PROFILES, ordered
 from ecjax.tables.importers.access_logs.importer import recognised
 from ecjax.tables.importers.access_logs.lines import blocks
 from ecjax.tables.requests import requests
+from ecjax.tables.statistics.poisson import poisson_test
 from ecjax.tables.statistics.scan import scan
 
 TRACES = Path(__file__).parents[3] / "traces"
@@ -865,7 +866,31 @@ def test_a_request_that_takes_longer_than_clocks_count_has_no_duration(tmp_path)
     path = tmp_path / "access.log"
     write_log(path, [line + "0.5", line + "99999999999.5", line + "0.25"])
     found = rows(open_trace(path))
-    assert found["arrival_s"].tolist() == [0.0, 0.25, 0.5] and found["finish_s"].isna().sum() == 1
+    assert (found["arrival_s"] - found["arrival_s"][0]).tolist() == [0.0, 0.25, 0.5]
+    assert found["finish_s"].isna().sum() == 1
+
+
+@pytest.mark.parametrize("longest_ms", [0, 40])
+def test_the_duration_of_the_first_line_moves_no_tick(tmp_path, longest_ms):
+    """Ten Poisson requests a second, quick ones, after one of half a second: each is on the tick of its line."""
+    random = np.random.default_rng(3)
+    seconds = np.sort(random.integers(1, 3001, 30_000))
+    durations = random.integers(0, longest_ms + 1, len(seconds))
+    ends = [f"{end // 3600:02}:{end // 60 % 60:02}:{end % 60:02}" for end in (1, *seconds.tolist())]
+    lines = [
+        f'1.2.3.4 - - [29/Nov/2026:{end} +0000] "GET /a HTTP/1.1" 200 5 "-" "x" 0.{ms:03}'
+        for end, ms in zip(ends, (500, *durations.tolist()), strict=True)
+    ]
+    write_log(tmp_path / "access.log", lines)
+    statistics = scan(open_trace(tmp_path / "access.log"))
+    ticks, counts = np.unique([1, *seconds], return_counts=True)
+    reads, arrivals = statistics.times.reads, statistics.arrivals
+    np.testing.assert_array_equal(reads.tick, ticks - 1)
+    np.testing.assert_array_equal(reads.arrivals, counts)
+    assert arrivals.ties == np.sum(counts - 1)
+    # as of exponential gaps
+    assert arrivals.interarrival_cv == pytest.approx(1.0, abs=0.03)
+    assert poisson_test(*arrivals.block_distances()).p_value > 0.01
 
 
 def test_names_of_columns_may_be_in_another_encoding(tmp_path):
@@ -976,7 +1001,8 @@ def test_which_number_of_a_line_is_its_duration(tmp_path, ending, duration, at_e
         np.testing.assert_allclose(took[1:], duration, atol=1e-9)
         # the first one ended at 0 s
         begins = np.array([2, 4]) - (duration if at_end else 0) + 0.035
-        np.testing.assert_allclose(found["arrival_s"].to_numpy()[1:], begins, atol=1e-9)
+        since_first = found["arrival_s"].to_numpy() - found["arrival_s"][0]
+        np.testing.assert_allclose(since_first[1:], begins, atol=1e-9)
     said = [sentence for sentence in trace.tally.notices() if " durations are " in sentence]
     assert [words in sentence for sentence in said] == [True] * (words is not None)
     notices = trace.tally.notices()

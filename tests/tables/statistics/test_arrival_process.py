@@ -195,6 +195,18 @@ def test_ends_on_a_coarse_clock_less_fine_durations_are_on_its_ticks():
     assert (found.first_s, found.last_s) == (times[0], times[-1])
 
 
+def test_times_half_way_between_ticks_are_on_the_later_one():
+    """Rounded to even, the arrivals of two seconds were on every other tick."""
+    seconds = np.sort(np.random.default_rng(14).integers(0, 2000, 20_000)).astype(float)
+    found = process(seconds + 0.5, 1.0, seed=5, parts=7)
+    assert found.ties == np.count_nonzero(np.diff(seconds) == 0)
+    gaps, distances, _ = plainly(seconds + 1.0, 1.0, 5)
+    np.testing.assert_allclose(found.block_distances()[0], distances, rtol=1e-9)
+    assert found.interarrival_cv == pytest.approx(gaps.std(ddof=1) / gaps.mean(), rel=1e-12)
+    assert found.interarrival_cv == pytest.approx(1.0, abs=0.03)
+    assert poisson_test(*found.block_distances()).p_value > 0.01
+
+
 @pytest.mark.parametrize("resolution", [0.001, 0.25, 0.06, 60.0])
 def test_times_on_ticks_are_spread_as_they_are_written(resolution):
     places = np.sort(np.random.default_rng(13).integers(0, 3000, 1500))

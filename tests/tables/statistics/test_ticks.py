@@ -77,6 +77,15 @@ def test_a_clock_that_writes_minutes_ticks_in_minutes():
     np.testing.assert_array_equal(counts.tick, [0, 1, 4])
 
 
+def test_times_half_way_between_ticks_are_as_far_apart_as_they_are_written():
+    np.testing.assert_array_equal(Clock(1.0).places(np.arange(6) + 0.5), np.arange(6))
+    # the first one counts as one of the second that comes next
+    np.testing.assert_array_equal(Clock(1.0).places(np.array([0.5, 1.0, 2.0, 3.5])), [0, 0, 1, 3])
+    # whole numbers of more than 52 bits have no halves
+    large = 2.0**52 + np.array([1.0, 2.0, 4.0])
+    np.testing.assert_array_equal(Clock(1.0).places(large), [0, 1, 3])
+
+
 def test_ticks_of_milliseconds_are_not_lost_to_rounding():
     clock = Clock(0.001)
     times = 1.6e9 + np.arange(5000) * 0.001

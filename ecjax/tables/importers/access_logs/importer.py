@@ -142,6 +142,7 @@ class AccessLogImporter:
         )
         sized = any(SIZE in reader.profile.roles for reader in readers.values())
         emitter = Emitter(self.profile, extent_bytes, timed, sized)
+        step_s = emitter.resolution(samples)
         path = str(source.path)
 
         def read() -> Iterator[pa.RecordBatch]:
@@ -155,7 +156,7 @@ class AccessLogImporter:
                 )
                 for file, reader in readers.items()
             ]
-            yield from emitter.requests(in_order(streams, path, source.sort), tally, path)
+            yield from emitter.requests(in_order(streams, path, source.sort), tally, path, step_s)
             tally.check(path, finished=True)
 
         def _batches(file: Path, reader: LineReader, tally: Tally) -> Iterator[pa.RecordBatch]:
@@ -185,7 +186,7 @@ class AccessLogImporter:
             read=read,
             provides=provides,
             loses=(*loses, *source.sorting),
-            clock_resolution_s=emitter.resolution(samples),
+            clock_resolution_s=step_s,
             fingerprint=trace_fingerprint(source.path),
             extent_bytes=extent_bytes,
             tally=tally,

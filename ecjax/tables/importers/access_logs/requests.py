@@ -22,7 +22,7 @@ _TOGETHER_NS = 10**10
 
 
 class Emitter:
-    """Gives accesses the columns of ``requests``: times in seconds since the first one.
+    """Gives accesses the columns of ``requests``: times in seconds since the last tick up to the first one.
 
     Args:
         profile: of the log.
@@ -63,9 +63,15 @@ class Emitter:
         return _step(np.concatenate(ends))
 
     def requests(
-        self, batches: Iterator[pa.RecordBatch], tally: Tally, source: str
+        self, batches: Iterator[pa.RecordBatch], tally: Tally, source: str, step_s: float
     ) -> Iterator[pa.RecordBatch]:
         """Batches of requests of the log ``source``.
+
+        Args:
+            batches: accesses in order of arrival.
+            tally: counts what is left out.
+            source: for messages.
+            step_s: of the clock (s), as ``resolution`` tells it.
 
         Raises:
             UserError: an access touches too many extents.
@@ -74,7 +80,10 @@ class Emitter:
         for batch in self._by_request(batches, tally):
             if not batch.num_rows:
                 continue
-            origin = int(batch["ticks"][0].as_py()) if origin is None else origin
+            if origin is None:
+                first = int(batch["ticks"][0].as_py())
+                # an end on a coarse clock less a finer duration is between ticks: times since it would all seem so
+                origin = first - first % round(step_s * _PER_SECOND) if step_s else first
             if self._extent_bytes is not None:
                 accesses = _volumes(batch)
                 check_pieces(accesses, self._extent_bytes, lambda row: source)
