@@ -1,6 +1,7 @@
 """What a plan was made for and what a newer log has, as ``drift`` compares them."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from ecjax.studies.analyze.file_rates import counted
 from ecjax.studies.analyze.node_rows import node_table
 from ecjax.studies.analyze.rows import file_table
 from ecjax.studies.spine.log_options import LogOptions
-from ecjax.studies.spine.logs import background_behind, open_log
+from ecjax.studies.spine.logs import TRACES, analyses_behind, background_behind, open_log
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.patterns import log_location
 from ecjax.tables.read import read_input
-from ecjax.tables.results import find_run, read_run
+from ecjax.tables.results import find_run, read_results, read_run
 from ecjax.tables.statistics.scan import scan
 
 
@@ -100,17 +101,32 @@ def _check_rates(out: str, parameters: dict[str, Any], files: pa.Table) -> None:
 
 
 def _is_of_peak(path: str | None) -> bool:
-    """Whether a table of files is that of an analysis at its peak, as far as the analysis is still there."""
-    if path is None:
-        return False
-    folder = location(path).parent
-    if not folder.is_dir() or written_by(folder) != "analyze":
-        return False
-    try:
-        traces = read_run(folder, "traces", find_run(folder, None, None, "analyze")["run_id"])
-    except UserError:
-        return False
-    return "peak" in traces["rate"].to_pylist()
+    """Whether a table of files is that of an analysis at its peak, as far as the analysis is still there.
+
+    Of a folder that has analyses of both kinds by now it cannot be told, which a line says.
+    """
+    rates = set() if path is None else _rates_behind(path)
+    if len(rates) > 1:
+        log.warning(
+            "compare: %s: is of a folder with analyses at the mean (rate=mean) and at a peak (rate=peak); the plan is "
+            "taken for one of mean rates",
+            path,
+        )
+    return rates == {"peak"}
+
+
+def _rates_behind(path: str) -> set[str]:
+    """Which rates analyses have that a table of files may come from: ``mean``, ``peak``."""
+    for folder, batch in analyses_behind(path):
+        with suppress(UserError, OSError):
+            traces = read_results(folder, TRACES)
+            if batch is not None:
+                runs = read_results(folder, "runs")
+                own = runs.loc[runs["batch_id"] == batch, "run_id"]
+                traces = traces[traces["run_id"].isin(own)]
+            # results of versions that knew means only have no such column
+            return set(traces.get("rate", ()))
+    return set()
 
 
 def _of_files(placements: pa.Table, files: pa.Table) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from ecjax.cli import main
 from ecjax.drift import poisson_interval
 from ecjax.drift_inputs import _check_rates
 from ecjax.errors import UserError
+from ecjax.tables.results import read_results
 
 NODES = {
     "node_id": ["a", "b"],
@@ -196,8 +197,8 @@ def test_chunks_that_a_node_keeps_together_are_all_served(capsys, tmp_path):
         assert row["low"] < 2 * row["planned"] < row["high"]
 
 
-def test_plans_for_rates_of_a_peak_are_refused(capsys, tmp_path):
-    """A minute of a log has ten times the reads of the others: no mean rate is that of the plan."""
+def write_busy_minute(path):
+    """A log of which a minute has ten times the reads of the others: its mean rates are not those of the peak."""
     rng = np.random.default_rng(3)
     arrival = np.sort(np.concatenate([rng.uniform(0, 2000, 2000), rng.uniform(900, 960, 540)]))
     columns = {
@@ -207,14 +208,26 @@ def test_plans_for_rates_of_a_peak_are_refused(capsys, tmp_path):
         "op": ["read"] * len(arrival),
         "bytes": np.full(len(arrival), 1e6),
     }
-    log = tmp_path / "log.csv"
-    csv.write_csv(pa.table(columns), log)
+    csv.write_csv(pa.table(columns), path)
+    return path
+
+
+def learn(log, out, rate):
+    ecjax.analyze(str(log), out=out, k=1, rate=rate, keep_ids=True, figures=False)
+
+
+def plan_for(files, out):
+    ecjax.optimize(pa.table(NODES), str(files), method="max_ec", theta=1, estimate=False, out=out)
+    return out
+
+
+def test_plans_for_rates_of_a_peak_are_refused(capsys, tmp_path):
+    log = write_busy_minute(tmp_path / "log.csv")
     made = {}
     for rate in ("mean", "peak"):
-        learned, made[rate] = tmp_path / f"learned-{rate}", tmp_path / rate
-        ecjax.analyze(str(log), out=learned, k=1, rate=rate, keep_ids=True, figures=False)
-        files = str(learned / "files")
-        ecjax.optimize(pa.table(NODES), files, method="max_ec", theta=1, estimate=False, out=made[rate])
+        learned = tmp_path / f"learned-{rate}"
+        learn(log, learned, rate)
+        made[rate] = plan_for(learned / "files", tmp_path / rate)
     assert answer(capsys, made["mean"], log)["worth_replanning"] is False
     # the log of a plan tells its rates, whatever the files' table has
     again, at_peak = tmp_path / "again", tmp_path / "at-peak"
@@ -230,6 +243,40 @@ def test_plans_for_rates_of_a_peak_are_refused(capsys, tmp_path):
             f"compare: {plan}: found rates of a peak (rate=peak)" in said
             and "allowed: a plan for mean" in said
         )
+
+
+def test_a_plan_for_one_file_of_an_analysis_at_its_peak_is_refused(capsys, tmp_path):
+    """The file tells which analysis of a folder with several it is of."""
+    log, learned = write_busy_minute(tmp_path / "log.csv"), tmp_path / "learned"
+    learn(log, learned, "peak")
+    (file,) = (learned / "files").glob("*.parquet")
+    alone = plan_for(file, tmp_path / "alone")
+    assert main(["compare", str(alone), str(log)]) == 2
+    assert f"compare: {alone}: found rates of a peak" in " ".join(capsys.readouterr().err.split())
+    learn(log, learned, "mean")
+    runs = read_results(learned, "traces").merge(read_results(learned, "runs")[["run_id", "batch_id"]])
+    plans = {
+        rate: plan_for(learned / "files" / f"{batch}.parquet", tmp_path / rate)
+        for rate, batch in zip(runs["rate"], runs["batch_id"], strict=True)
+    }
+    assert sorted(plans) == ["mean", "peak"]
+    assert answer(capsys, plans["mean"], log)["worth_replanning"] is False
+    for plan in (alone, plans["peak"]):
+        assert main(["compare", str(plan), str(log)]) == 2
+        assert f"compare: {plan}: found rates of a peak" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_became_of_the_analysis_does_not_end_a_comparison(capsys, caplog, tmp_path):
+    """By now the folder has an analysis of another kind, too, or cannot be read."""
+    log, learned = write_busy_minute(tmp_path / "log.csv"), tmp_path / "learned"
+    learn(log, learned, "mean")
+    plan = plan_for(learned / "files", tmp_path / "plan")
+    learn(log, learned, "peak")
+    assert answer(capsys, plan, log)["worth_replanning"] is False
+    assert "analyses at the mean (rate=mean) and at a peak (rate=peak)" in caplog.text
+    for file in (learned / "runs").glob("*.parquet"):
+        file.write_bytes(b"no table")
+    assert answer(capsys, plan, log)["worth_replanning"] is False
 
 
 def test_plans_for_small_reads_are_refused():

@@ -1,7 +1,8 @@
 """One way to open an access log, for all jobs; what ``ecjax analyze`` was told about a log is used again."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -196,15 +197,32 @@ def _analysed(name: str, place: Path, job: str, whole: bool) -> Reading:
     raise UserError(f"trace={name}: the log was read in several ways; allowed: trace={paths[0]} {ways}")
 
 
-def _readings_behind(table: str, whole: bool) -> list[Reading]:
-    """What analyses read that an input comes from: a folder of results, of a dataset of it, or a file in that."""
-    place = location(absolute(location(table)))
+def analyses_behind(table: str) -> Iterator[tuple[Path, str | None]]:
+    """Folders of analyses that an input may come from, and its batch where it is a file of one.
+
+    What cannot be looked into, and need not be, is left out.
+
+    Args:
+        table: a folder of results, of a dataset of it, or a file in that.
+    """
+    try:
+        place = location(absolute(location(table)))
+    except (UserError, OSError):
+        return
     for folder, batch in ((place, None), (place.parent, None), (place.parent.parent, place.stem)):
         try:
-            if written_by(folder) == ANALYZE:
-                return _readings(folder, whole, batch)
-        except (UserError, OSError):  # a folder that cannot be looked into, and need not be
+            job = written_by(folder)
+        except (UserError, OSError):
             continue
+        if job == ANALYZE:
+            yield folder, batch
+
+
+def _readings_behind(table: str, whole: bool) -> list[Reading]:
+    """What analyses read that an input comes from, as far as they can be read."""
+    for folder, batch in analyses_behind(table):
+        with suppress(UserError, OSError):
+            return _readings(folder, whole, batch)
     return []
 
 
