@@ -185,7 +185,7 @@ def weights(value: Any) -> list[float]:
 
 
 def importance(value: Any) -> list[list[float]]:
-    """What a second of each class counts: a list per run.
+    """What a second of each class counts: a list per run, without repeats.
 
     Raises:
         Wrong: not such numbers, or lists of them.
@@ -199,7 +199,9 @@ def importance(value: Any) -> list[list[float]]:
     )
     if not good:
         raise Wrong(str(value))
-    return [[float(c) for c in row] for row in rows if row is not None]
+    return [
+        list(row) for row in dict.fromkeys(tuple(float(c) for c in row) for row in rows if row is not None)
+    ]
 
 
 def class_rate_scales(value: Any) -> list[tuple[float, ...]]:

@@ -4,12 +4,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain
+from traceback import format_exc
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
+from ecjax.console import log
+from ecjax.engine import Failed
+from ecjax.errors import UserError
 from ecjax.model import Evaluation
 from ecjax.planning import Problem, Solution, scaled
 from ecjax.planning.classes.alternate import ClassPlan, Settings, Step, plan_classes
@@ -36,7 +40,7 @@ from ecjax.studies.optimize.case import Case, Lane, laws_of
 from ecjax.studies.optimize.class_rules import order_of, shares
 from ecjax.studies.optimize.deadlines import deadline_columns, plan_for_deadlines, promised, why_late
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.batches import Rows
+from ecjax.studies.spine.batches import Rows, failed_rows
 
 
 class _Made(NamedTuple):
@@ -68,15 +72,17 @@ def class_runs(
     exchanges = options.exchange and items[0].way.queue == "weighted"
     # of a batch that was divided, too: the plan of each point comes of those of all
     points = exchanging(items_of(case, options)) if exchanges else items
-    made = _all_planned([partial(_planned, options, case, item, advance) for item in points], width)
-    if exchanges and len(made) > 1:
-        made = _exchanged(made, width, advance)
+    lanes = [partial(_planned, options, case, item, advance) for item in points]
+    outcomes = _all_exchanged(lanes, width, advance) if exchanges else _all_planned(lanes, width)
     rows: Rows = []
     datasets: dict[str, list[Iterator[pa.Table]]] = {}
-    for each in made:
-        if each.item.run.run_id not in asked:
+    for item, outcome in zip(points, outcomes, strict=True):
+        if item.run.run_id not in asked:
             continue
-        row, tables = _rows_of(options, case, each)
+        if isinstance(outcome, Failed):
+            rows += failed_rows({item.run.run_id: item}, outcome)
+            continue
+        row, tables = _rows_of(options, case, outcome)
         rows.append(row)
         for name, parts in tables.items():
             datasets.setdefault(name, []).append(parts)
@@ -89,14 +95,16 @@ def _width(items: Sequence[Item]) -> int:
     return first.width if len(items) == first.batch_runs else width_of(len(items), first.width)
 
 
-def _all_planned(lanes: Sequence[Callable[[Call], _Made]], width: int) -> list[_Made]:
+def _all_planned(lanes: Sequence[Callable[[Call], _Made | Failed]], width: int) -> list[_Made | Failed]:
     """The plans of runs by themselves: one after the other, or side by side, where each takes its share of the time."""
-    made: list[_Made] = []
+    outcomes: list[_Made | Failed] = []
     for group in [lanes] if width > 1 else [[lane] for lane in lanes]:
         with Stopwatch(of_process=True) as stopwatch:
             plans = run_together(group, width)
-        made += [_later(plan, stopwatch, len(group)) for plan in plans]
-    return made
+        outcomes += [
+            plan if isinstance(plan, Failed) else _later(plan, stopwatch, len(group)) for plan in plans
+        ]
+    return outcomes
 
 
 def _later(made: _Made, stopwatch: Stopwatch, among: int) -> _Made:
@@ -105,18 +113,74 @@ def _later(made: _Made, stopwatch: Stopwatch, among: int) -> _Made:
     return made._replace(solve_s=made.solve_s + solve_s, compile_s=made.compile_s + compile_s)
 
 
-def _exchanged(made: Sequence[_Made], width: int, advance: Callable[[Step], None] | None) -> list[_Made]:
+def _all_exchanged(
+    lanes: Sequence[Callable[[Call], _Made]], width: int, advance: Callable[[Step], None] | None
+) -> list[_Made | Failed]:
+    """The plans of the points of a sweep, of which none is beaten by that of another point.
+
+    What fails side by side is done again by fewer at a time; one by one, a point that fails is left out. Halves of the
+    batch, as others are tried again by, would each plan for all points.
+
+    Raises:
+        UserError: something the user gave is wrong.
+    """
+    while width > 1:
+        try:
+            return _exchanged(_all_planned(lanes, width), width, advance)
+        except UserError:
+            raise
+        except Exception as error:
+            log.info("%d plans side by side failed (%s); fewer are made at a time", width, error)
+        width //= 2
+    outcomes = _all_planned([partial(_attempted, lane) for lane in lanes], width)
+    made = sum(isinstance(each, _Made) for each in outcomes)
+    if 0 < made < len(outcomes):
+        log.warning(
+            "exchange: %d of %d plans of the sweep failed; the others go on from each other's plans alone",
+            len(outcomes) - made,
+            len(outcomes),
+        )
+    try:
+        return _exchanged(outcomes, width, advance)
+    except Exception as error:
+        failed = _failed(error)
+        return [each if isinstance(each, Failed) else failed for each in outcomes]
+
+
+def _attempted(plan: Callable[[Call], _Made], call: Call) -> _Made | Failed:
+    """A plan, or why there is none."""
+    try:
+        return plan(call)
+    except UserError:
+        raise
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> Failed:
+    """The error that is being handled, as an engine says it."""
+    return Failed(f"{type(error).__name__}: {error}", format_exc())
+
+
+def _exchanged(
+    outcomes: Sequence[_Made | Failed], width: int, advance: Callable[[Step], None] | None
+) -> list[_Made | Failed]:
     """The same with plans of which none is beaten by that of another point; each takes its share of the time."""
+    made = [each for each in outcomes if isinstance(each, _Made)]
+    if len(made) < 2:
+        return list(outcomes)
 
     def tell(number: int, step: Step) -> None:
         if advance is not None:
             advance(step)
 
     with Stopwatch(of_process=True) as stopwatch:
-        plans = exchanged([each.planned for each in made], tell, width)
+        plans = iter(exchanged([each.planned for each in made], tell, width))
     return [
-        _later(each._replace(planned=each.planned._replace(plan=plan)), stopwatch, len(made))
-        for each, plan in zip(made, plans, strict=True)
+        each
+        if isinstance(each, Failed)
+        else _later(each._replace(planned=each.planned._replace(plan=next(plans))), stopwatch, len(made))
+        for each in outcomes
     ]
 
 

@@ -102,7 +102,7 @@ def run_batches(
         for part, value, error in engine.map(function, tasks, advance, at_once):
             if isinstance(error, UserError):
                 raise error
-            written = value if error is None else Written(_failed(part.items, error), {})
+            written = value if error is None else Written(failed_rows(part.items, error), {})
             if hold and all(row["status"] == str(Status.UNSTABLE) for row in written.rows):
                 held.append((part.shared, written.rows))
                 continue
@@ -137,11 +137,16 @@ def run_driven(
             try:
                 store.commit(*driven.solve(shared, dict(items), engine, advance))
             except (Failed, Lost, NotFinite) as error:
-                store.commit(_failed(items, error), {})
+                store.commit(failed_rows(items, error), {})
 
 
-def _failed(items: Mapping[str, HasRun], error: Exception) -> Rows:
-    """Rows of runs that failed together."""
+def failed_rows(items: Mapping[str, HasRun], error: Exception) -> Rows:
+    """Rows of runs that failed together, which is said.
+
+    Args:
+        items: the runs by id.
+        error: why; of ``Failed``, with where.
+    """
     few = ", ".join(list(items)[:3]) + (" ..." if len(items) > 3 else "")
     log.error("%s failed: %s\n%s", few, error, getattr(error, "trace", ""))
     status = {"status": str(Status.FAILED), "error": displayed(error)}

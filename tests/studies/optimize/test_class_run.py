@@ -11,6 +11,7 @@ from planning.classes.plain_classes import Plain, charges, delays, latencies, pl
 from problems import FILES, Case, least_bound
 
 from ecjax import cli
+from ecjax.planning.classes.alternate import plan_classes
 from ecjax.planning.classes.together import run_together
 from ecjax.status import Status
 from ecjax.studies.optimize import class_run
@@ -242,6 +243,57 @@ def test_runs_that_exchange_plans_do_so_with_all_wherever_each_is_planned(tmp_pa
     same_tables(tmp_path / "whole", tmp_path / "divided", rtol=1e-9)
 
 
+def test_an_importance_given_twice_is_one_point(tmp_path):
+    """It was planned for twice, and a batch with two runs of one id ended in a traceback."""
+    case, out = with_classes(problems.mixed(load=0.5)), tmp_path / "out"
+    asked = {"queue": "weighted", "exchange": True}
+    assert study(out, case, importance=[[1, 1], [1, 0.4], [1.0, 1]], **asked)[0] == 0
+    ids = set(read_results(out, "runs")["run_id"])
+    assert len(ids) == 2
+    study(out, case, importance=[[1, 1], [1, 0.4]], **asked)
+    assert set(read_results(out, "runs")["run_id"]) == ids
+
+
+def test_a_point_that_fails_leaves_the_exchange_to_the_others(tmp_path, monkeypatch, caplog):
+    """The plans are those of a sweep of the others, and none is made twice."""
+    case, asked = with_classes(problems.mixed(load=0.5)), {"queue": "weighted", "exchange": True}
+    study(tmp_path / "others", case, importance=[[1, 1], [1, 0.1]], **asked)
+    planned = []
+
+    def plan(model, start, settings, *others):
+        planned.append(settings.importance)
+        if settings.importance == (1.0, 0.4):
+            raise RuntimeError("no plan")
+        return plan_classes(model, start, settings, *others)
+
+    monkeypatch.setattr(class_run, "plan_classes", plan)
+    assert study(tmp_path / "out", case, importance=[[1, 1], [1, 0.4], [1, 0.1]], **asked)[0] == 1
+    assert planned == [(1.0, 1.0), (1.0, 0.4), (1.0, 0.1)]
+    assert "1 of 3 plans of the sweep failed; the others go on from each other's plans alone" in caplog.text
+    found, expected = (
+        read_results(tmp_path / name, "runs").set_index("importance") for name in ("out", "others")
+    )
+    (failed,) = found[found["status"] != Status.OK].itertuples()
+    assert (json.loads(failed.Index), failed.status) == ({"1": 1.0, "2": 0.4}, Status.FAILED)
+    assert failed.error == "RuntimeError: no plan"
+    for name in ("objective", "latency_s", "max_load"):
+        np.testing.assert_allclose(found.loc[expected.index, name], expected[name], rtol=1e-9)
+
+
+def test_an_exchange_that_fails_is_not_tried_again_by_halves(tmp_path, monkeypatch):
+    case, tried = with_classes(problems.mixed(load=0.5)), []
+
+    def exchanged(points, *others):
+        tried.append(len(points))
+        raise RuntimeError("no exchange")
+
+    monkeypatch.setattr(class_run, "exchanged", exchanged)
+    importance = [[1, 1], [1, 0.4], [1, 0.1]]
+    assert study(tmp_path / "out", case, queue="weighted", exchange=True, importance=importance)[0] == 1
+    assert tried == [3]
+    assert read_results(tmp_path / "out", "runs")["error"].tolist() == ["RuntimeError: no exchange"] * 3
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("queue", ["priority", "weighted"])
 def test_a_sweep_side_by_side_has_the_plans_of_one_after_the_other(queue, tmp_path):
@@ -282,21 +334,29 @@ def test_a_sweep_side_by_side_has_the_plans_of_one_after_the_other(queue, tmp_pa
         np.testing.assert_allclose(rest[name], ours[name].drop(first), rtol=1e-9)
 
 
-def test_plans_side_by_side_that_memory_cannot_hold_are_made_by_fewer_at_a_time(tmp_path, monkeypatch):
-    widths = []
+@pytest.mark.parametrize(
+    ("asked", "widths"),
+    [({}, [4, 1, 2, 1, 1]), ({"queue": "weighted", "exchange": True}, [4, 2, 1, 1, 1])],
+    ids=["by halves", "of the whole sweep"],
+)
+def test_plans_side_by_side_that_memory_cannot_hold_are_made_by_fewer_at_a_time(
+    tmp_path, monkeypatch, asked, widths
+):
+    """Halves of those that exchange plans would each plan for the whole sweep again."""
+    tried = []
 
     def small(lanes, width):
-        widths.append(width)
+        tried.append(width)
         if width > 1:
             raise MemoryError("no room")
         return run_together(lanes, width)
 
     monkeypatch.setattr(class_run, "run_together", small)
     case = with_classes(problems.mixed(load=0.5))
-    importance = [[1, 1], [1, 0.4], [1, 0.1]]
-    code, text = study(tmp_path / "out", case, importance=importance, device="jax", memory_bytes=1e9)
+    options = {"importance": [[1, 1], [1, 0.4], [1, 0.1]], "device": "jax", "memory_bytes": 1e9} | asked
+    code, text = study(tmp_path / "out", case, **options)
     assert code == 0, text
-    assert widths == [4, 1, 2, 1, 1]
+    assert tried == widths
     assert read_results(tmp_path / "out", "runs")["status"].tolist() == [Status.OK] * 3
 
 
