@@ -21,7 +21,7 @@ from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import location
 from ecjax.tables.patterns import log_location
 from ecjax.tables.read import read_input
-from ecjax.tables.results import find_run, read_results, read_run
+from ecjax.tables.results import find_runs, read_results, read_run
 from ecjax.tables.statistics.scan import scan
 
 
@@ -181,7 +181,12 @@ def _analysed(path: str, form: str, places: list[str]) -> tuple[pa.Table, pa.Tab
     """
     place = log_location(path)
     if place.is_dir() and written_by(place) == "analyze":
-        run_id = find_run(path, None, None, "analyze")["run_id"]
+        runs = find_runs(path, None, "analyze")
+        if len(runs) > 1:
+            raise UserError(
+                f"compare: {path}: found {len(runs)} analyses; allowed: a log, or the folder of one analysis"
+            )
+        run_id = runs[0]["run_id"]
         tables = [read_run(path, name, run_id) for name in ("files", "traces")]
         try:
             nodes = read_run(path, "nodes", run_id)

@@ -260,6 +260,10 @@ def test_a_plan_for_one_file_of_an_analysis_at_its_peak_is_refused(capsys, tmp_p
         for rate, batch in zip(runs["rate"], runs["batch_id"], strict=True)
     }
     assert sorted(plans) == ["mean", "peak"]
+    assert main(["compare", str(plans["mean"]), str(learned)]) == 2
+    assert f"compare: {learned}: found 2 analyses; allowed: a log" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert answer(capsys, plans["mean"], log)["worth_replanning"] is False
     for plan in (alone, plans["peak"]):
         assert main(["compare", str(plan), str(log)]) == 2

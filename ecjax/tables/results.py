@@ -219,10 +219,15 @@ def _number(value: float | None) -> str:
 
 
 def _listed(runs: list[dict[str, Any]]) -> str:
-    shown = [
-        f"{row['run_id']} (method {row['method']}, theta {_number(row['theta'])}, {row['status']})"
-        for row in sorted(runs, key=lambda row: (row["method"] or "", row["theta"] or 0.0, row["run_id"]))
-    ]
+    def described(row: dict[str, Any]) -> str:
+        # runs of other jobs than plans and replays have neither
+        method = f"method {row['method']}, theta {_number(row['theta'])}, " if "method" in row else ""
+        return f"{row['run_id']} ({method}{row['status']})"
+
+    def order(row: dict[str, Any]) -> tuple[str, float, str]:
+        return row.get("method") or "", row.get("theta") or 0.0, row["run_id"]
+
+    shown = [described(row) for row in sorted(runs, key=order)]
     more = f" and {len(shown) - _RUNS_SHOWN} more" if len(shown) > _RUNS_SHOWN else ""
     return ", ".join(shown[:_RUNS_SHOWN]) + more if shown else "none"
 
