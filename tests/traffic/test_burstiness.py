@@ -219,6 +219,20 @@ def test_a_coarse_clock_knows_no_busiest_second():
     assert busiest(counts, 1.0) is None and busiest(counts, 60.0).arrivals == 9
 
 
+@pytest.mark.parametrize(
+    ("tick", "window", "found"), [(45.0, 60.0, None), (45.0, 3600.0, 80), (7.0, 60.0, None)]
+)
+def test_windows_that_are_no_whole_number_of_ticks_are_left_out(tick, window, found):
+    """A minute by ticks of 45 s would be one of them, and by those of 7 s it would be 63 s; an hour is 80 of 45 s."""
+    row = busiest(by_tick(np.ones(1000, int), tick), window)
+    assert (row if found is None else row.arrivals) == found
+
+
+def test_milliseconds_that_were_joined_know_a_second():
+    """Ticks of 64 ms, sixteen of which are 1.024 s."""
+    assert busiest(by_tick(np.ones(1000, int), 0.064), 1.0).arrivals == 16
+
+
 @pytest.mark.skipif(not CLOUDPHYSICS.exists(), reason="the CloudPhysics trace is not here")
 def test_a_real_block_trace_is_burstier_by_far():
     times = pd.read_csv(CLOUDPHYSICS, dtype={"op": str})["time"].to_numpy()
