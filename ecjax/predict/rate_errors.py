@@ -25,7 +25,7 @@ import numpy as np
 
 from ecjax import planning
 from ecjax.planning import Problem
-from ecjax.predict.plan_estimates import PlanEstimate, plan_estimate
+from ecjax.predict.plan_estimates import PlanEstimate, plan_estimate, within_bound
 from ecjax.programs import program
 from ecjax.simulation.laws import Laws
 
@@ -68,7 +68,7 @@ def _latency(rate: jax.Array, problem: Problem, probabilities: jax.Array, stored
     return planning.evaluate(changed, probabilities, stored, jnp.zeros(())).latency
 
 
-_SLOPES = program(jax.grad(_latency))
+_VALUE_AND_SLOPES = program(jax.value_and_grad(_latency))
 
 
 def rate_errors(
@@ -83,7 +83,7 @@ def rate_errors(
         rate_error: (r,) 1/s, standard errors of the files' reads, scaled as these.
     """
     rate, reads = problem.files.rate, jnp.asarray(probabilities)
-    slopes = np.asarray(_SLOPES(rate, problem, reads, jnp.asarray(stored)))
+    slopes = np.asarray(_VALUE_AND_SLOPES(rate, problem, reads, jnp.asarray(stored))[1])
     latency = float(np.linalg.norm(np.where(rate_error > 0, slopes, 0.0) * rate_error))
     if problem.reading is None:
         return RateErrors(latency, 0.0)
@@ -113,12 +113,14 @@ def estimate_errors(
     """
     rate = np.asarray(problem.files.rate)
     placed = jnp.asarray(probabilities), jnp.asarray(stored)
-    slopes = np.where(rate_error > 0, np.asarray(_SLOPES(problem.files.rate, problem, *placed)), 0.0)
+    bound, slope = _VALUE_AND_SLOPES(problem.files.rate, problem, *placed)
+    slopes = np.where(rate_error > 0, np.asarray(slope), 0.0)
     deviation = float(np.linalg.norm(slopes * rate_error))
     if not deviation > 0:
         return EstimateErrors(0.0, 0.0)
     moved = np.maximum(rate + _STEP * slopes * rate_error**2 / deviation, 0.0)
     there = plan_estimate(problem, laws, probabilities, stored, moved)
-    return EstimateErrors(
-        *(abs(after - before) / _STEP for after, before in zip(there, estimate, strict=True))
-    )
+    bound_there, _ = _VALUE_AND_SLOPES(jnp.asarray(moved), problem, *placed)
+    # what is told of both is no larger than its bound
+    means = within_bound(estimate.mean, float(bound)), within_bound(there.mean, float(bound_there))
+    return EstimateErrors(abs(means[1] - means[0]) / _STEP, abs(there.p99 - estimate.p99) / _STEP)

@@ -9,7 +9,8 @@ import pytest
 from ecjax.planning import prepare
 from ecjax.planning.problem import EVALUATE
 from ecjax.predict import plan_estimates
-from ecjax.predict.plan_estimates import calibrated, plan_estimate
+from ecjax.predict import rate_errors as rate_errors_module
+from ecjax.predict.plan_estimates import PlanEstimate, calibrated, plan_estimate
 from ecjax.predict.rate_errors import estimate_errors, rate_errors
 from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
@@ -82,6 +83,19 @@ def test_intervals_cover_the_bound_at_the_rates_that_made_the_counts():
         covered += np.abs(figures(logged, probabilities, stored) - truth) < 1.96 * np.array(errors)
     # 95 %, within three standard errors of so many runs and what the delta method leaves out
     np.testing.assert_allclose(covered / runs, 0.95, atol=0.045)
+
+
+def test_a_mean_that_is_its_bound_has_the_error_of_the_bound(monkeypatch):
+    """An estimate above the bound, whose figure is the bound, at the rates and at those that are moved."""
+    problem, rate, probabilities, stored = plan_of()
+    error = 0.05 * rate
+    bound = figures(problem(rate), probabilities, stored)[0]
+    monkeypatch.setattr(rate_errors_module, "plan_estimate", lambda *_: PlanEstimate(2 * bound, 3.0))
+    given = (problem(rate), None, probabilities, stored, error)
+    expected = rate_errors(problem(rate), probabilities, stored, error).latency_s
+    for told in (bound, 2 * bound):
+        found = estimate_errors(*given, PlanEstimate(told, 3.0))
+        assert found.mean == pytest.approx(expected, rel=0.05) and found.p99 == 0.0
 
 
 @pytest.mark.slow  # the estimate is compiled for every file
