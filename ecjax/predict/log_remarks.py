@@ -57,20 +57,22 @@ def seen_of(logged: Logged) -> Seen:
     )
 
 
-def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> list[str]:
+def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object], what: str = "the log") -> list[str]:
     """What else to know about an estimate, sentences.
 
     Args:
         estimate: under the arrivals of a log.
         seen: of that log.
         names: of the nodes.
+        what: they are the requests of, with its article.
     """
-    words = undrained(estimate.queues, seen.length_s, names)
+    begin = what[0].upper() + what[1:]
+    words = undrained(estimate.queues, seen.length_s, names, what)
     margin = float(np.nanmax(estimate.log_margins[[0, _P99]], initial=0.0))
     if np.isinf(margin):
         words.append(
-            "All reads, or nearly all, come in one tenth of their time: it does not tell what another log of this kind "
-            "would have."
+            f"All reads of {what}, or nearly all, come in one tenth of their time: it does not tell what another log "
+            "of this kind would have."
         )
     elif margin > np.log(_UNKNOWN):
         known = (
@@ -79,12 +81,12 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
             else f"they are known within a factor of {np.exp(margin):,.0f}, so that "
         )
         words.append(
-            f"Few bursts make these latencies: {known}the log hardly tells what another one of its kind would have."
+            f"Few bursts make these latencies: {known}{what} hardly tells what another one of its kind would have."
         )
     if seen.reads < _FEW:
         words.append(
-            f"The log has {count_text(seen.reads, 'read')}: their bursts are seen, the 99 % point and the interval "
-            "rest on few of them."
+            f"{begin} has {count_text(seen.reads, 'read')}: their bursts are seen, the 99 % point and the "
+            "interval rest on few of them."
         )
     if seen.tick_s > estimate.service_s and seen.tied > TIED:
         words.append(
@@ -94,27 +96,27 @@ def remarks(estimate: TraceEstimate, seen: Seen, names: Sequence[object]) -> lis
         )
     if estimate.bin_s > estimate.service_s >= seen.tick_s:
         words.append(
-            f"The log is seen in steps of {time_text(estimate.bin_s)}, longer than a service "
+            f"{begin} is seen in steps of {time_text(estimate.bin_s)}, longer than a service "
             f"({time_text(estimate.service_s)}), as finer ones are too many: waits behind shorter bursts are missing "
             "here, also in the interval."
         )
     if len(seen.silences):
-        words.append(_silent(seen))
+        words.append(_silent(seen, what))
     if seen.files == 1:
         words.append(
-            "All reads are of one file: its latencies are known; popularity, what reads of others would add to the "
-            "queues, and whether bursts are common or of single files cannot be told."
+            f"All reads of {what} are of one file: its latencies are known; popularity, what reads of others would add "
+            "to the queues, and whether bursts are common or of single files cannot be told."
         )
     return words
 
 
-def _silent(seen: Seen) -> str:
+def _silent(seen: Seen, what: str) -> str:
     """That nothing comes for long, and which figures depend on whether that was so."""
     length = float(np.sum(seen.silences[:, 1] - seen.silences[:, 0]))
     share, count, text = length / seen.length_s, len(seen.silences), time_text(length)
     where = f"for {text}" if count == 1 else f"in {count} silent stretches, {text} together"
     return (
-        f"No request comes {where}, {100 * share:.3g} % of the log: if it was not recorded then, latencies under its "
+        f"No request comes {where}, {100 * share:.3g} % of {what}: if it was not recorded then, latencies under its "
         "own arrivals are those of the rest, but mean rates, loads and what assumes Poisson arrivals are "
         f"{1 / (1 - share):.3g} times too low."
     )

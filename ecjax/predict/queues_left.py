@@ -17,7 +17,7 @@ class Queues(NamedTuple):
     """Queues of m nodes over a log."""
 
     wait_s: float  # mean of chunks
-    service_s: float  # mean of the chunks read
+    work_s: float  # mean of the chunks read
     load: np.ndarray  # (m,) of the whole log
     end_s: np.ndarray  # (m,) work that is left at its end
 
@@ -34,7 +34,7 @@ def fluid_queues(arrivals: Arrivals, placed: Placed) -> Queues:
     ahead = np.cumsum(at.work - width[:, None], axis=0)
     left = ahead - np.minimum(np.minimum.accumulate(ahead, axis=0), 0.0)
     wait_s = float(np.sum(at.work * left) / at.work.sum())
-    return Queues(wait_s, at.service_s, at.load, left[-1])
+    return Queues(wait_s, at.work_s, at.load, left[-1])
 
 
 def undrained(queues: Queues, length_s: float, names: Sequence[object], what: str = "the log") -> list[str]:
@@ -48,7 +48,7 @@ def undrained(queues: Queues, length_s: float, names: Sequence[object], what: st
     """
     full = queues.load >= 1
     ordinary = np.where(full, 0.0, _ORDINARY * queues.load / np.where(full, 1.0, 1 - queues.load))
-    least = np.maximum(ordinary, _SERVICES) * queues.service_s
+    least = np.maximum(ordinary, _SERVICES) * queues.work_s
     least = np.maximum(least, min(_LEFT * length_s, _WAITS * queues.wait_s))
     left = np.where(queues.end_s > least, queues.end_s, 0.0)
     node = int(np.argmax(left))

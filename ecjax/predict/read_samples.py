@@ -7,7 +7,8 @@ from scipy.sparse import csr_matrix
 
 from ecjax.traffic.bins import BinnedReads
 
-_OF_ALL, _OF_CLASS = 6000, 1500  # reads of a group in its sample
+_OF_ALL = 6000  # reads in the sample of all
+_OF_CLASSES, _LEAST_OF_CLASS, _OF_CLASS = 60_000, 16, 1500  # of all classes together; least and most of one
 _OF_FILES, _OF_FILE, _MOST_OF_FILE = 12_000, 16, 1000  # of all files together; least and most of one
 
 
@@ -53,6 +54,16 @@ def file_kinds(probabilities: np.ndarray, chunk_bytes: np.ndarray) -> FileKinds:
     return FileKinds(first, of_file.ravel())
 
 
+def alike(kinds: FileKinds, groups: Groups) -> np.ndarray:
+    """A file that counts as each does, (r,): of its kind and class, and itself where it has figures of its own."""
+    key = kinds.of_file.astype(np.int64)
+    if groups.classes:
+        key = key * groups.classes + groups.class_of_file
+    key[groups.files] = key.max() + 1 + np.arange(len(groups.files))
+    _, first, of_file = np.unique(key, return_index=True, return_inverse=True)
+    return first[of_file]
+
+
 def within(reads: BinnedReads, member: np.ndarray) -> BinnedReads:
     """The reads of some bins, (B,) bool."""
     chosen = member[reads.bin]
@@ -90,20 +101,26 @@ def sampled(reads: BinnedReads, chosen: np.ndarray, groups: Groups, of_all: int 
     share = reads.reads[entries].sum() / reads.reads.sum()
     parts = [_part(reads, entries, 0, int(np.ceil(of_all * share)) + 100)]
     if groups.classes > 1:
-        label = groups.class_of_file[reads.file[entries]]
-        parts += [
-            _part(reads, entries[label == number], 1 + number, _OF_CLASS) for number in range(groups.classes)
-        ]
+        of_class = int(np.clip(_OF_CLASSES // groups.classes, _LEAST_OF_CLASS, _OF_CLASS))
+        by_class = _apart(entries, groups.class_of_file[reads.file[entries]], np.arange(groups.classes))
+        parts += [_part(reads, each, 1 + number, of_class) for number, each in enumerate(by_class)]
     elif groups.classes == 1:
         parts.append(Sample(np.ones_like(parts[0].group), *parts[0][1:]))
     of_file = _OF_FILES // max(len(groups.files), 1)
     of_file = min(max(of_file, _OF_FILE), _MOST_OF_FILE)
-    by_file = entries[np.argsort(reads.file[entries], kind="stable")]
-    begin = np.searchsorted(reads.file[by_file], groups.files)
-    end = np.searchsorted(reads.file[by_file], groups.files, side="right")
-    for number, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-        parts.append(_part(reads, by_file[first:last], 1 + groups.classes + number, of_file))
+    by_file = _apart(entries, reads.file[entries], groups.files)
+    parts += [_part(reads, each, 1 + groups.classes + number, of_file) for number, each in enumerate(by_file)]
     return Sample(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _apart(entries: np.ndarray, label: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
+    """The entries of each label that is wanted, in their order."""
+    if not len(wanted):
+        return []
+    order = np.argsort(label, kind="stable")
+    begin, end = (np.searchsorted(label[order], wanted, side=side) for side in ("left", "right"))
+    by_label = entries[order]
+    return [by_label[first:last] for first, last in zip(begin.tolist(), end.tolist(), strict=True)]
 
 
 def _part(reads: BinnedReads, entries: np.ndarray, group: int, count: int) -> Sample:

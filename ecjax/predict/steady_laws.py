@@ -66,7 +66,7 @@ def steady_laws(
         if pieces.writes is not None:
             written = _write_rates(within(pieces.writes, member), per_s)
             beside = beside + _written(written, placed)
-            common = _common(written, placed, workload)
+            common = _common(written, placed)
         connect = workload.connect
         load = Workload.of(
             full.rate,
@@ -152,10 +152,10 @@ def _written(rates: np.ndarray, placed: Placed) -> np.ndarray:
     return np.stack([rates @ (placed.stored * moment) for moment in written_moments(placed)])
 
 
-def _common(rates: np.ndarray, placed: Placed, workload: Workload) -> jax.Array:
+def _common(rates: np.ndarray, placed: Placed) -> jax.Array:
     """What these writes bring to two nodes at once, (2, m, m)."""
-    size = placed.chunk_bytes if placed.write_bytes is None else placed.write_bytes
-    return jax.device_put(common_writes(rates, placed.stored, np.stack([size, size]), workload.work))
+    size, service = placed.written
+    return jax.device_put(common_writes(rates, placed.stored, np.stack([size, size]), service))
 
 
 def like_loads(load: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -17,17 +17,18 @@ from scipy.sparse import csr_matrix
 from ecjax.predict.jackknife import BLOCKS, UNTOLD, chance, log_margins, without_each
 from ecjax.predict.mixtures import LEVELS, Cells, group_laws, joined, law_means, statistics
 from ecjax.predict.queues_left import Queues
-from ecjax.predict.read_samples import FileKinds, Groups, Sample, all_reads, file_kinds, sampled
+from ecjax.predict.read_samples import FileKinds, Groups, Sample, alike, all_reads, file_kinds, sampled
 from ecjax.predict.steady_laws import steady_laws
 from ecjax.queueing.workload import Workload
-from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.bins import BinnedReads, regrouped
 from ecjax.traffic.host_laws import HostReaders, host_laws, host_readers
-from ecjax.traffic.host_service import host_longest, host_moments
+from ecjax.traffic.host_service import host_longest, host_medians, host_moments
 from ecjax.traffic.latency_laws import Seen, grid
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.traffic.paths import Paths, Pieces, paths
 
 _OF_MARGINS = 2000  # reads in the sample that intervals come from
+_MANY = 2**20  # pairs of bin and file, from which on files that count alike are one
 _DEVIATIONS = 14.0  # of a connection delay above its mean: an exponential one exceeds them once in a million
 _TWO_LOGS = 2**0.5  # noise of the difference of two logs, in that of one
 _SECOND_LOG = 1.96 * _TWO_LOGS  # standard errors within which a figure of a second log is in 95 %
@@ -42,6 +43,7 @@ class TraceEstimate(NamedTuple):
     least: np.ndarray  # (5,) mean and quantiles if nobody waited, at the lower end of 95 % by chance
     wait_s: float  # mean of chunks
     service_s: float  # mean of the chunks read
+    work_s: float  # mean of the same: of nodes with several channels a part of the service
     load: np.ndarray  # (m,) of the whole log
     end_s: np.ndarray  # (m,) workload that is left after the last bin
     branch: str  # raw or denoised
@@ -66,7 +68,7 @@ class TraceEstimate(NamedTuple):
     @property
     def queues(self) -> Queues:
         """The queues of the nodes."""
-        return Queues(self.wait_s, self.service_s, self.load, self.end_s)
+        return Queues(self.wait_s, self.work_s, self.load, self.end_s)
 
 
 class _Laws(NamedTuple):
@@ -120,15 +122,24 @@ def trace_estimate(
     """
     if not len(arrivals.reads.reads):
         raise ValueError("no reads, so there is no latency")
-    way = paths(arrivals, placed)
     groups = groups or all_reads()
     kinds = file_kinds(placed.probabilities, placed.chunk_bytes)
+    arrivals = _of_few_files(arrivals, placed, kinds, groups)
+    way = paths(arrivals, placed)
     pieces = way.chosen
     marginals, size = placed.probabilities[kinds.first], placed.chunk_bytes[kinds.first]
     service = host_moments(workload.service, size)[0]
+    times_read = np.bincount(kinds.of_file[arrivals.reads.file], arrivals.reads.reads, len(size))
+    chunks = times_read[:, None] * marginals
     longest = max(float(np.max(each.mean)) for each in (pieces, way.raw)) + float(service.max())
-    rarest = host_longest(workload.service, size)[marginals > 0].max()
-    points = grid(float(service[marginals > 0].min()), longest, float(rarest) + _longest_connection(workload))
+    used = marginals > 0
+    rarest = host_longest(workload.service, size)[used].max()
+    points = grid(
+        float(service[used].min()),
+        longest,
+        float(rarest) + _longest_connection(workload),
+        _shortest_median(workload, size, used),
+    )
     sizes = np.asarray(workload.sizes)
     channels = None if workload.channels is None else np.asarray(workload.channels)
     of = host_readers(points, marginals, size, sizes, workload.service, workload.connect, channels)
@@ -147,13 +158,40 @@ def trace_estimate(
         else _margins(way, _tenths(arrivals.reads), laws, group_laws(every)[0], services_of_log),
         laws.least(pieces.reads),
         pieces.wait_s,
-        way.at.service_s,
+        float(np.sum(chunks * service) / np.sum(chunks)),
+        way.at.work_s,
         way.at.load,
         pieces.end,
         way.branch,
         way.dispersion,
         float(arrivals.reads.width_s.min()),
     )
+
+
+def _of_few_files(arrivals: Arrivals, placed: Placed, kinds: FileKinds, groups: Groups) -> Arrivals:
+    """The same; many reads and writes with those of files that count alike as of one file, so that pairs are fewer."""
+    reads, writes = arrivals.reads, arrivals.writes
+    if len(reads.reads) + (0 if writes is None else len(writes.reads)) <= _MANY:
+        return arrivals
+    reads = regrouped(reads, reads.bin, alike(kinds, groups)[reads.file], reads.width_s)
+    if writes is not None:
+        by_writes = file_kinds(placed.stored, placed.written[0])
+        writes = regrouped(
+            writes, writes.bin, by_writes.first[by_writes.of_file[writes.file]], writes.width_s
+        )
+    return arrivals._replace(reads=reads, writes=writes)
+
+
+def _shortest_median(workload: Workload, chunk_bytes: np.ndarray, used: np.ndarray) -> float:
+    """Least of the medians of services without stalls that are above 0, s; infinite where there is none.
+
+    Args:
+        workload: services.
+        chunk_bytes: of the kinds, (K,).
+        used: nodes that each of them reads, (K, m) bool.
+    """
+    medians = host_medians(workload.service, chunk_bytes)[used]
+    return float(medians[medians > 0].min(initial=np.inf))
 
 
 def _longest_connection(workload: Workload) -> float:

@@ -100,6 +100,20 @@ def _counts(width_s: np.ndarray, at: np.ndarray, file: np.ndarray, files: int) -
     return BinnedReads(width_s, pair // files, pair % files, count.astype(float), files)
 
 
+def regrouped(counts: BinnedReads, bin_of: np.ndarray, file: np.ndarray, width_s: np.ndarray) -> BinnedReads:
+    """Counts by other bins and files: pairs that become one are added up.
+
+    Args:
+        counts: P pairs.
+        bin_of: (P,) the bin of each instead.
+        file: (P,) its file instead, of as many.
+        width_s: of these bins, s.
+    """
+    pair, place = np.unique(bin_of * counts.files + file, return_inverse=True)
+    total = np.bincount(place, counts.reads, len(pair))
+    return BinnedReads(width_s, pair // counts.files, pair % counts.files, total, counts.files)
+
+
 def count_matrix(binned: BinnedReads) -> csr_matrix:
     """Counts as a sparse matrix (B, files)."""
     return csr_matrix((binned.reads, (binned.bin, binned.file)), shape=(binned.bins, binned.files))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ecjax.traffic.bins import BinnedReads
+from ecjax.traffic.bins import BinnedReads, regrouped
 
 ALL_DEVIATIONS = 3.5  # of the reads of all files
 PART_DEVIATIONS = 5.0  # of a node's work or the reads of a group of files
@@ -137,7 +137,4 @@ def counts_of(reads: BinnedReads, amounts: np.ndarray, squares: np.ndarray) -> C
 
 def averaged(reads: BinnedReads, blocks: Blocks) -> BinnedReads:
     """Reads by block instead of by bin: the denoised counts, which stay linear in any plan."""
-    block = blocks.of_bin[reads.bin]
-    pair, place = np.unique(block * reads.files + reads.file, return_inverse=True)
-    count = np.bincount(place, reads.reads, len(pair))
-    return BinnedReads(blocks.width_s, pair // reads.files, pair % reads.files, count, reads.files)
+    return regrouped(reads, blocks.of_bin[reads.bin], reads.file, blocks.width_s)

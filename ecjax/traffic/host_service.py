@@ -28,6 +28,14 @@ def host_longest(service: ServiceLaw, chunk_bytes: np.ndarray) -> np.ndarray:
     return longest + np.where(probability > TAIL, time, 0.0).max(axis=1)
 
 
+def host_medians(service: ServiceLaw, chunk_bytes: np.ndarray) -> np.ndarray:
+    """Medians of the services of chunks of these bytes, (r,), without stalls, s: (r, m)."""
+    value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)
+    offset, scale = host_parts(service, chunk_bytes)
+    median: np.ndarray = offset + scale * value[np.arange(len(value)), np.argmax(level >= 0.5, axis=1)]
+    return median
+
+
 def host_moments(service: ServiceLaw, chunk_bytes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Raw moments E[X], E[X^2], E[X^3] (s, s^2, s^3) of chunks of these bytes, (r,): each (r, m)."""
     value, level = np.asarray(service.unit.value), np.asarray(service.unit.level)

@@ -23,6 +23,7 @@ from ecjax.traffic.late_law import LEAST_SCV, Served, gamma_third, late_cumulati
 
 POINTS = 256
 _BELOW, _ABOVE = 0.02, 40.0  # of the shortest mean service, of the longest mean latency: where laws are taken
+_OF_MEDIAN = 0.5  # of the shortest median: they begin below it
 LEAST_BUSY = 1e-9
 _LATTICE = 2048
 
@@ -50,15 +51,20 @@ class Readers(NamedTuple):
     channels: jax.Array | None  # (m,) requests that a node serves at once; None: one
 
 
-def grid(shortest_s: float, longest_s: float, beyond_s: float = 0.0) -> np.ndarray:
-    """Points at which laws are taken, s, (P,), rising in even ratios.
+def grid(shortest_s: float, longest_s: float, beyond_s: float = 0.0, median_s: float = np.inf) -> np.ndarray:
+    """Points at which laws are taken, s, (P,), rising in even ratios: at most twice ``POINTS``.
 
     Args:
         shortest_s: mean service time.
         longest_s: mean latency.
         beyond_s: what hardly any service and connection delay together exceeds; rare ones may be many means long.
+        median_s: median service time, which may be far below the mean; infinite: not known.
     """
-    return np.geomspace(_BELOW * shortest_s, max(_ABOVE * longest_s, longest_s + beyond_s), POINTS)
+    mean, end = _BELOW * shortest_s, max(_ABOVE * longest_s, longest_s + beyond_s)
+    begin = min(mean, _OF_MEDIAN * median_s)
+    # as dense as from the mean on
+    points = POINTS * np.log(end / begin) / np.log(end / mean)
+    return np.geomspace(begin, end, min(round(points), 2 * POINTS))
 
 
 def readers(

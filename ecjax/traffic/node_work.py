@@ -36,6 +36,13 @@ class Placed(NamedTuple):
     stored: np.ndarray  # (r, m) 1 where a node holds a chunk, which writes load
     background: np.ndarray  # (3, m) load, A_2 (s), A_3 (s^2) of other work, at constant rate
     write_bytes: np.ndarray | None = None  # (r,) B, of a chunk that is written; None: chunk_bytes
+    write_service: ServiceLaw | None = None  # laws of the work that a written chunk brings; None: service
+
+    @property
+    def written(self) -> tuple[np.ndarray, ServiceLaw]:
+        """Bytes of the chunks that are written, (r,), and the laws of their work at the m nodes."""
+        size = self.chunk_bytes if self.write_bytes is None else self.write_bytes
+        return size, self.service if self.write_service is None else self.write_service
 
 
 class NodeWork(NamedTuple):
@@ -50,7 +57,7 @@ class NodeWork(NamedTuple):
     relaxation_s: np.ndarray  # (m,) s, tau
     chunks: np.ndarray  # (m,) chunks read
     background: np.ndarray  # (m,) load of other work, at constant rate
-    service_s: float  # mean of the chunks read
+    work_s: float  # mean of the chunks read
 
 
 def node_work(arrivals: Arrivals, placed: Placed) -> NodeWork:
@@ -107,9 +114,8 @@ def _operations(
 
 def written_moments(placed: Placed) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Raw moments of the work of a chunk that is written, of every file at every node: each (r, m)."""
-    return host_moments(
-        placed.service, placed.chunk_bytes if placed.write_bytes is None else placed.write_bytes
-    )
+    size, service = placed.written
+    return host_moments(service, size)
 
 
 def raw_constants(at: NodeWork, unit_s: float) -> tuple[Constants, np.ndarray]:

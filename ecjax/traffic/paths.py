@@ -19,7 +19,12 @@ from ecjax.traffic.two_moments import Path, workload_path
 
 RAW, DENOISED = "raw", "denoised"
 _LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait
-_GROWTH = 1.5  # of the pieces of a block, each to the one before
+_GROWTH, _MOST_GROWTH = (
+    1.5,
+    64.0,
+)  # of the pieces of a block, each to the one before; most where pairs are many
+# of pieces and files: an estimate keeps ten arrays of them at a time, of 0.25 GB each
+_MOST_PAIRS = 2**25
 _STEADY = 0.05  # nearness of both moments to those of a steady queue
 _MOST_STEADY_LOAD = 0.95
 _MOSTLY, _AGREE = 0.6, 0.15  # share of the wait, and difference of mean waits
@@ -61,10 +66,11 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
     """Workloads under the arrivals of a log."""
     at = node_work(arrivals, placed)
     blocks = _blocks(arrivals, at)
-    dispersion = 1.0 if arrivals.certain else dispersion_at(blocks, _scale(at, blocks))
+    load = _block_loads(arrivals.reads.width_s, at, blocks)
+    dispersion = 1.0 if arrivals.certain else dispersion_at(blocks, _scale(at, load, blocks.width_s))
     if abs(dispersion - 1) < _POISSON:
         dispersion = 1.0
-    denoised = _denoised(arrivals, at, blocks, dispersion)
+    denoised = _denoised(arrivals, at, blocks, load, dispersion)
     raw = denoised if arrivals.certain else _raw(arrivals, at)
     c = float(np.average(at.c, weights=at.chunks))
     long_wait = raw.wait_s > _LONG_WAIT * c
@@ -76,11 +82,31 @@ def paths(arrivals: Arrivals, placed: Placed) -> Paths:
     return Paths(at, raw, denoised, branch, dispersion)
 
 
-def _scale(at: NodeWork, blocks: Blocks) -> float:
-    """Windows whose counts tell I, s: the relaxation time at the loads of the blocks."""
+def _block_loads(width_s: np.ndarray, at: NodeWork, blocks: Blocks) -> np.ndarray:
+    """Loads of the nodes in blocks, (A, m).
+
+    An empty bin may be longer than the block in which it begins: other work of its time is that of the next ones, too.
+
+    Args:
+        width_s: of the bins, s.
+        at: work of these.
+        blocks: of them.
+    """
     work = np.zeros((len(blocks.width_s), at.work.shape[1]))
-    np.add.at(work, blocks.of_bin, at.work)
-    met = np.sum(work**2 / blocks.width_s[:, None], axis=0) / np.maximum(work.sum(axis=0), 1e-300)
+    np.add.at(work, blocks.of_bin, at.work - np.outer(width_s, at.background))
+    return np.maximum(work / blocks.width_s[:, None], 0.0) + at.background
+
+
+def _scale(at: NodeWork, load: np.ndarray, width_s: np.ndarray) -> float:
+    """Windows whose counts tell I, s: the relaxation time at the loads of the blocks.
+
+    Args:
+        at: work.
+        load: of the nodes in the blocks, (A, m).
+        width_s: of the blocks, s.
+    """
+    work = load * width_s[:, None]
+    met = np.sum(load * work, axis=0) / np.maximum(work.sum(axis=0), 1e-300)
     tau = at.c / (1 - np.minimum(met, MOST_MET)) ** 2
     return float(np.average(tau, weights=at.chunks))
 
@@ -118,14 +144,14 @@ def _raw(arrivals: Arrivals, at: NodeWork) -> Pieces:
     return _pieces(cut_arrivals, load, seen, np.zeros(len(piece), bool))
 
 
-def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: float) -> Pieces:
-    """Blocks, cut so that the queue's way to the load of a block is seen."""
-    reads = arrivals.reads
-    by_block = np.zeros((len(blocks.width_s), at.work.shape[1]))
-    np.add.at(by_block, blocks.of_bin, at.work - np.outer(reads.width_s, at.background))
-    by_block = np.maximum(by_block / blocks.width_s[:, None], 0.0) + at.background
-    block, width = cut(blocks.width_s, float(at.c.min()))
-    load = by_block[block]
+def _denoised(
+    arrivals: Arrivals, at: NodeWork, blocks: Blocks, block_load: np.ndarray, dispersion: float
+) -> Pieces:
+    """Blocks, with loads (A, m), cut so that the queue's way to the load of a block is seen."""
+    written = None if arrivals.writes is None else averaged(arrivals.writes, blocks)
+    by_blocks = Arrivals(averaged(arrivals.reads, blocks), written)
+    block, width = _cut_of_pairs(by_blocks, float(at.c.min()))
+    load = block_load[block]
     constants, more = denoised_constants(at, dispersion)
     path = workload_path(load * width[:, None], width, constants)
     steady_load = np.minimum(load, _MOST_STEADY_LOAD)
@@ -136,18 +162,36 @@ def _denoised(arrivals: Arrivals, at: NodeWork, blocks: Blocks, dispersion: floa
     )
     steady = np.all((near & (load < _MOST_STEADY_LOAD)) | (load <= 0), axis=1) & (dispersion == 1)
     seen = path._replace(mean=np.maximum(path.mean + more, 0.0))
-    written = None if arrivals.writes is None else averaged(arrivals.writes, blocks)
-    by_blocks = Arrivals(averaged(reads, blocks), written)
     return _pieces(_in_pieces(by_blocks, block, width, blocks.width_s), load, seen, steady)
 
 
-def cut(width_s: np.ndarray, first_s: float) -> tuple[np.ndarray, np.ndarray]:
-    """Blocks cut into pieces that grow from their begin: block and width (s) of each piece."""
-    counts = np.ceil(np.log1p(width_s / first_s * (_GROWTH - 1)) / np.log(_GROWTH)).astype(np.int64)
+def _cut_of_pairs(by_blocks: Arrivals, first_s: float) -> tuple[np.ndarray, np.ndarray]:
+    """Blocks ``cut``, into fewer pieces where their files, each in every piece of a block, would fill the memory."""
+    width = by_blocks.reads.width_s
+    pairs = np.bincount(by_blocks.reads.bin, minlength=len(width))
+    if by_blocks.writes is not None:
+        pairs = pairs + np.bincount(by_blocks.writes.bin, minlength=len(width))
+    growth = _GROWTH
+    while True:
+        block, piece = cut(width, first_s, growth)
+        if pairs[block].sum() <= _MOST_PAIRS or growth > _MOST_GROWTH:
+            return block, piece
+        growth *= _GROWTH
+
+
+def cut(width_s: np.ndarray, first_s: float, growth: float = _GROWTH) -> tuple[np.ndarray, np.ndarray]:
+    """Blocks cut into pieces that grow from their begin: block and width (s) of each piece.
+
+    Args:
+        width_s: of the blocks, s.
+        first_s: of the first piece of a block, at most, s.
+        growth: of each piece to the one before.
+    """
+    counts = np.ceil(np.log1p(width_s / first_s * (growth - 1)) / np.log(growth)).astype(np.int64)
     counts = np.maximum(counts, 1)
     block = np.repeat(np.arange(len(width_s)), counts)
     number = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
-    part = _GROWTH**number
+    part = growth**number
     return block, part * (width_s / np.bincount(block, part))[block]
 
 

@@ -5,13 +5,14 @@ import numpy as np
 from ecjax.predict.logged import Logged, bins_of, estimate_width
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import TraceEstimate, trace_estimate
+from ecjax.predict.workload import node_laws
 from ecjax.queueing.workload import Workload
-from ecjax.simulation import law_fit
 from ecjax.simulation.laws import Laws
 from ecjax.traffic.host_service import host_moments
 from ecjax.traffic.node_work import Arrivals, Placed
 from ecjax.validation.halves import Halves
 from ecjax.validation.latencies import Statistics, unknown
+from ecjax.validation.relations import size_classes
 from ecjax.validation.theory import Dispatch
 
 
@@ -25,47 +26,54 @@ def arrivals_estimate(halves: Halves, laws: Laws, rows: Dispatch, load: Workload
         load: their chunk sizes and services.
     """
     nodes, count = halves.nodes, len(rows.rates)
-    log, early = halves.log, slice(0, halves.half)
-    read = ~log.write[early]
+    log, early, cut = halves.log, slice(0, halves.half), slice(0, halves.cut)
+    read, written = ~log.write[early], log.write[halves.request[cut]]
     size = np.asarray(load.chunk_bytes)
-    # what is written at a node is a file of its own there, as many chunks as make its work in reads
-    chunk = np.asarray(halves.accesses.node[: halves.cut])
-    written = log.write[halves.request[: halves.cut]]
-    amount, bytes_of = _written(laws, chunk[written], halves.accesses.bytes[: halves.cut][written], nodes)
-    times = np.concatenate([log.arrival[early][read], halves.accesses.arrival[: halves.cut][written]])
-    row = np.concatenate([rows.of_read, count + chunk[written]])
+    node, bytes_of, row_of = _written_rows(
+        halves.accesses.node[cut][written], halves.accesses.bytes[cut][written]
+    )
+    more = len(node)
+    times = np.concatenate([log.arrival[early][read], halves.accesses.arrival[cut][written]])
+    row = np.concatenate([rows.of_read, count + row_of])
     times = log.on_ticks(times)
     order = np.argsort(times, kind="stable")
     write = (row >= count)[order]
     placed = Placed(
-        np.concatenate([rows.probabilities, np.zeros((nodes, nodes))]),
-        np.concatenate([size, bytes_of]),
+        np.concatenate([rows.probabilities, np.zeros((more, nodes))]),
+        np.append(size, np.full(more, size[0])),  # of what is only written, no reads
         load.service,
-        np.concatenate([np.zeros((count, nodes)), np.eye(nodes)]),
+        np.concatenate([np.zeros((count, nodes)), np.eye(nodes)[node]]),
         np.zeros((3, nodes)),
+        np.append(size, bytes_of),
+        node_laws(Laws(laws.table[nodes:], laws.samples), nodes) if more else None,
     )
     service = host_moments(load.service, size)[0]
     chunks = rows.rates[:, None] * rows.probabilities
     width = estimate_width(halves.span_s[0], float(np.sum(chunks * service) / np.sum(chunks)), log.tick_s)
     logged = Logged(times[order], row[order], write, log.tick_s)
-    reads, writes = bins_of(logged, count + nodes, nodes, width)
-    scaled = writes._replace(reads=writes.reads * np.concatenate([np.ones(count), amount])[writes.file])
-    groups = Groups(np.append(rows.group, np.zeros(nodes, int)), int(rows.group.max()) + 1, np.arange(count))
-    arrivals = Arrivals(reads, scaled if len(scaled.reads) else None)
+    reads, writes = bins_of(logged, count + more, nodes, width)
+    of_class = np.append(rows.group, np.zeros(more, int))
+    groups = Groups(of_class, int(rows.group.max()) + 1, np.arange(count))
+    arrivals = Arrivals(reads, writes if more else None)
     return trace_estimate(arrivals, placed, load, groups, services_of_log=True)
 
 
-def _written(laws: Laws, node: np.ndarray, size: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Reads of mean written chunks that a write at each node is as much work as, (m,), and those chunks, B, (m,)."""
-    total = np.bincount(node, minlength=nodes)
-    mean = np.bincount(node, size, nodes) / np.maximum(total, 1)
-    mean = np.where(total > 0, mean, 1.0)
-    first = law_fit.polynomials(laws, len(laws.table))[0]  # (4, l)
-    powers = mean ** np.arange(4)[:, None]
-    read, written = (
-        np.sum(first[:, part] * powers, axis=0) for part in (slice(0, nodes), slice(nodes, None))
+def _written_rows(node: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is written as files of one chunk, W of them: one for every node and class of sizes.
+
+    Args:
+        node: of each chunk, (a,).
+        size: B, (a,).
+
+    Returns:
+        Node and mean size, B, of each file, (W,), and the file of every chunk, (a,).
+    """
+    of_size = size_classes(size)
+    classes = int(of_size.max(initial=0)) + 1
+    _, first, row, chunks = np.unique(
+        node * classes + of_size, return_index=True, return_inverse=True, return_counts=True
     )
-    return (written / read if len(laws.table) > nodes else np.ones(nodes)), mean
+    return node[first], np.bincount(row, size, len(first)) / chunks, row
 
 
 def arrivals_statistics(

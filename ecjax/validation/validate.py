@@ -257,7 +257,7 @@ def _text_of_arrivals(estimate: TraceEstimate, observed: Statistics, halves: Hal
     log, early = halves.log, slice(0, halves.half)
     first = Logged(log.on_ticks(log.arrival[early]), log.file[early], log.write[early], log.tick_s)
     return "; ".join(parts), sentences + remarks(
-        estimate, seen_of(first), halves.accesses.node_ids.to_pylist()
+        estimate, seen_of(first), halves.accesses.node_ids.to_pylist(), "the first half"
     )
 
 

@@ -20,6 +20,7 @@ def estimated(end_s=0.0, margin=0.1, bin_s=0.0015):
         least=np.full(5, 0.006),
         wait_s=0.004,
         service_s=0.006,
+        work_s=0.006,
         load=np.array([0.3, 0.4]),
         end_s=np.array([0.0, end_s]),
         branch="denoised",
@@ -52,7 +53,7 @@ def test_a_log_without_flaws_needs_no_remark():
             {"bin_s": 0.012},
             "The log is seen in steps of 12 ms, longer than a service (6 ms), as finer ones are too many",
         ),
-        ({"files": 1}, "All reads are of one file: its latencies are known"),
+        ({"files": 1}, "All reads of the log are of one file: its latencies are known"),
         (
             {"silences": np.array([[100.0, 600.0]])},
             "No request comes for 8.33 min, 50 % of the log: if it was not recorded then, latencies under its own "
@@ -113,3 +114,19 @@ def test_an_interval_of_two_orders_of_magnitude_is_none(factor, told):
     assert row["trace_estimated_mean_s"] == 0.01
     if told:
         assert row["trace_estimated_p99_high_s"] == pytest.approx(0.02 * factor)
+
+
+def test_what_is_seen_is_named():
+    """Of a log that is held against its prediction only the first half is."""
+    seen = FINE._replace(reads=600, files=1, silences=np.array([[0.0, 935.0]]))
+    words = remarks(estimated(end_s=20.0, margin=30.0, bin_s=0.012), seen, ["a", "b"], "the first half")
+    text = " ".join(words)
+    assert len(words) == 6 and "the log" not in text.lower()
+    for said_of_it in (
+        "when the first half ends",
+        "The first half has 600 reads",
+        "93.5 % of the first half",
+        "The first half is seen in steps of 12 ms",
+        "All reads of the first half are of one file",
+    ):
+        assert said_of_it in text

@@ -24,7 +24,7 @@ def test_work_left_is_that_of_a_plain_queue():
     found = fluid_queues(Arrivals(reads), placed)
     assert found.end_s == pytest.approx([free - end, 0.0], abs=service)
     assert found.load == pytest.approx([700 * service / end, 0.0], rel=1e-3)
-    assert found.service_s == pytest.approx(service)
+    assert found.work_s == pytest.approx(service)
 
 
 def test_the_mean_service_is_that_of_reads_whatever_else_loads_the_nodes():
@@ -38,7 +38,7 @@ def test_the_mean_service_is_that_of_reads_whatever_else_loads_the_nodes():
     reads, writes = bin_arrivals(times, np.minimum(np.arange(100) % 3, 1), 2, 0.05, times >= 90)
     found = fluid_queues(Arrivals(reads, writes), placed)
     assert found.load.sum() > 1.2
-    assert found.service_s == pytest.approx((0.1 + 2 * 0.25) / 3)
+    assert found.work_s == pytest.approx((0.1 + 2 * 0.25) / 3)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 sys.path.append(str(Path(__file__).parent.parent / "traffic"))
 from plain_queues import bursts, latencies, probabilities, segments
 
-from ecjax.predict import logged, steady_laws
+from ecjax.predict import logged, read_samples, steady_laws, trace_estimates
 from ecjax.predict.jackknife import chance, log_margins, without_each
 from ecjax.predict.log_remarks import remarks, seen_of
 from ecjax.predict.logged import (
@@ -33,7 +33,8 @@ from ecjax.predict.trace_estimates import trace_estimate
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.streams.arrivals import Factors
-from ecjax.traffic.bins import bin_arrivals
+from ecjax.traffic import paths
+from ecjax.traffic.bins import BinnedReads, bin_arrivals
 from ecjax.traffic.node_work import Arrivals, Placed
 
 VECTORS = json.loads((Path(__file__).parent.parent / "traffic" / "latency_vectors.json").read_text())
@@ -552,3 +553,101 @@ def test_reads_within_a_tick_have_no_tenths():
     placed = Placed(np.ones((1, 1)), np.ones(1), service, np.ones((1, 1)), np.zeros((3, 1)))
     found = trace_estimate(Arrivals(reads, writes), placed, load)
     assert np.all(np.isinf(found.log_margins))
+
+
+def test_services_of_nodes_with_channels_are_named_as_they_are():
+    """Services of 80 ms, eight at a time: work of 10 ms each. Ticks of 20 ms are shorter than a service."""
+    times = np.floor(np.sort(np.random.default_rng(0).uniform(0, 500, 5000)) / 0.02) * 0.02
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=0.08, nodes=1)
+    found = _of_one_node(times, service, 0.01, channels=np.full(1, 8.0))
+    assert (found.service_s, found.work_s) == pytest.approx((0.08, 0.01), rel=1e-4)
+    file = np.zeros(len(times), int)
+    assert "longer than a service" not in " ".join(
+        remarks(found, seen_of(Logged(times, file, None, 0.02)), "a")
+    )
+    words = " ".join(remarks(found, seen_of(Logged(times, file, None, 0.1)), "a"))
+    assert "Times are known to ticks of 100 ms, longer than a service (80 ms)" in words
+
+
+def test_the_median_is_told_where_rare_services_make_the_mean():
+    """Reads of an idle node: 0.1 ms, one of a hundred 1 s longer; and 5 us or, one of ten, 10 ms."""
+    stalls = Stalls(jnp.full((1, 1), 0.01), jnp.full((1, 1), 1.0))
+    service = ServiceLaw.of_nodes(UnitLaw.named("deterministic"), offset=1e-4, nodes=1, stalls=stalls)
+    found = _of_one_node(5.0 * np.arange(2000), service, 0.0101)
+    # laws are taken at points 3 % apart
+    np.testing.assert_allclose(found.quantiles[0, [0, 1, 3]], [1e-4, 1e-4, 1.0001], rtol=0.03)
+    assert found.mean[0] == pytest.approx(0.0101, rel=0.03)
+    few = ServiceLaw.of_nodes(UnitLaw.empirical([5e-6] * 9 + [0.01]), scale=1.0, nodes=1)
+    found = _of_one_node(5.0 * np.arange(2000), few, 1e-3)
+    np.testing.assert_allclose(found.quantiles[0, [0, 2, 3]], [5e-6, 0.01, 0.01], rtol=0.03)
+    assert found.mean[0] == pytest.approx(0.1 * 0.01 + 0.9 * 5e-6, rel=0.03)
+
+
+def test_classes_share_the_reads_that_are_sampled():
+    """Of 500 classes none has more than its part of 60,000 laws, of 40 each has 1500; they stand for all reads."""
+    rng, pairs = np.random.default_rng(0), 400_000
+    for classes, most in ((500, 120), (40, 1500)):
+        file = rng.integers(0, 2 * classes, pairs)
+        reads = BinnedReads(np.ones(pairs), np.arange(pairs), file, rng.uniform(1, 2, pairs), 2 * classes)
+        of_class = np.arange(2 * classes) % classes
+        groups = Groups(of_class, classes, np.array([3]))
+        sample = read_samples.sampled(reads, np.ones(pairs, bool), groups)
+        assert set(np.bincount(sample.group, minlength=groups.total)[1 : 1 + classes]) == {most}
+        total = np.bincount(sample.group, sample.weight, groups.total)
+        np.testing.assert_allclose(total[0], reads.reads.sum())
+        expected = np.bincount(of_class[file], reads.reads, classes)
+        np.testing.assert_allclose(total[1 : 1 + classes], expected)
+        np.testing.assert_allclose(total[-1], reads.reads[file == 3].sum())
+        # each from its own class, and as often early as late
+        own = (sample.group > 0) & (sample.group <= classes)
+        np.testing.assert_array_equal(of_class[file[sample.entry[own]]], sample.group[own] - 1)
+        assert np.mean(sample.entry[own]) == pytest.approx(pairs / 2, rel=0.01)
+
+
+def _two_queues(files, count):
+    """M/M/1 loads of 0.6 and 0.3: files, in two classes, at two nodes; the first file has figures of its own."""
+    rng, mean = np.random.default_rng(0), 0.1
+    times, of_class = np.cumsum(rng.exponential(mean / 0.9, count)), np.arange(files) % 2
+    file = 2 * rng.integers(0, files // 2, count) + (rng.random(count) < 1 / 3)
+    file[rng.random(count) < 0.05] = 0
+    service = ServiceLaw.of_nodes(UnitLaw.named("exponential"), scale=mean, nodes=2)
+    length, plan = float(times[-1]), np.eye(2)[of_class]
+    reads, writes = bin_arrivals(
+        times, file, files, estimate_width(length, mean), rng.random(count) < 0.2, (0.0, length)
+    )
+    placed = Placed(plan, np.ones(files), service, plan, np.zeros((3, 2)))
+    given = Arrivals(reads, writes), placed, Workload.of(np.ones(files), 1.0, 1, service)
+    load = np.bincount(of_class[file], minlength=2) * mean / length
+    return given, Groups(of_class, 2, np.zeros(1, int)), mean / (1 - load)
+
+
+def test_reads_of_many_files_are_those_of_few_that_count_alike(monkeypatch):
+    """Two classes and one file of its own: three files are left, and their figures are those of their queues."""
+    (arrivals, placed, load), groups, sojourn = _two_queues(2000, 60_000)
+    kinds = read_samples.file_kinds(placed.probabilities, placed.chunk_bytes)
+    assert trace_estimates._of_few_files(arrivals, placed, kinds, groups) is arrivals
+    monkeypatch.setattr(trace_estimates, "_MANY", 1000)
+    few = trace_estimates._of_few_files(arrivals, placed, kinds, groups)
+    assert len(np.unique(few.reads.file)) == 3 and len(np.unique(few.writes.file)) == 2
+    of_group = np.where(np.arange(2000) == 0, 2, groups.class_of_file)
+    for before, after, label in (
+        (arrivals.reads, few.reads, of_group),
+        (arrivals.writes, few.writes, of_group % 2),
+    ):
+        tables = [np.zeros((each.bins, 3)) for each in (before, after)]
+        for table, each in zip(tables, (before, after), strict=True):
+            np.add.at(table, (each.bin, label[each.file]), each.reads)
+        np.testing.assert_array_equal(*tables)
+    found = trace_estimate(arrivals, placed, load, groups)
+    np.testing.assert_allclose(found.mean[1:], [*sojourn, sojourn[0]], rtol=0.04)
+
+
+def test_blocks_are_cut_into_fewer_pieces_where_pairs_are_many(monkeypatch):
+    (arrivals, placed, load), groups, sojourn = _two_queues(2000, 60_000)
+    pairs = paths.paths(arrivals, placed).denoised.reads.reads
+    monkeypatch.setattr(paths, "_MOST_PAIRS", len(pairs) // 2)
+    fewer = paths.paths(arrivals, placed).denoised.reads.reads
+    assert len(fewer) <= len(pairs) // 2
+    assert fewer.sum() == pytest.approx(pairs.sum())
+    found = trace_estimate(arrivals, placed, load, groups)
+    np.testing.assert_allclose(found.mean[1:], [*sojourn, sojourn[0]], rtol=0.04)

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from plain_queues import bursts
 
-from ecjax.traffic.bins import bin_arrivals, bin_width
-from ecjax.traffic.denoise import averaged, blocks_of, counts_of, dispersion_at
+from ecjax.queueing.service_law import ServiceLaw, UnitLaw
+from ecjax.traffic import paths
+from ecjax.traffic.bins import BinnedReads, bin_arrivals, bin_width
+from ecjax.traffic.denoise import Blocks, averaged, blocks_of, counts_of, dispersion_at
+from ecjax.traffic.node_work import Arrivals, Placed, node_work
 
 
 def _blocks(times, length, width, file=None, files=1, tick_s=0.0):
@@ -69,3 +72,18 @@ def test_poisson_reads_on_ticks_shorter_than_bins_are_poisson(service):
 def test_one_bin_is_one_block():
     _, blocks = _blocks(np.array([0.5]), 1.0, 1.0)
     assert len(blocks.begin) == 1 and dispersion_at(blocks, 1.0) == 1.0
+
+
+def test_other_work_of_a_long_empty_bin_is_that_of_its_time():
+    """Reads of 10 ms in the first and the last of 100 s, beside other work half of the time; blocks of 2 and 98 s."""
+    service = ServiceLaw.of_nodes(UnitLaw.named("deterministic"), offset=0.01, nodes=1)
+    placed = Placed(np.ones((1, 1)), np.ones(1), service, np.ones((1, 1)), np.array([[0.5], [0.01], [0.01]]))
+    reads = BinnedReads(np.array([1.0, 98.0, 1.0]), np.array([0, 2]), np.zeros(2, int), np.ones(2), 1)
+    at = node_work(Arrivals(reads), placed)
+    blocks = Blocks(
+        np.array([0, 2]), np.array([2.0, 98.0]), np.array([0, 0, 1]), np.zeros(0), np.zeros(0), 1.0
+    )
+    load = paths._block_loads(reads.width_s, at, blocks)
+    np.testing.assert_allclose(load[:, 0], [0.5 + 0.01 / 2, 0.5 + 0.01 / 98], rtol=1e-12)
+    # reads, and other work, meet about half a load
+    assert paths._scale(at, load, blocks.width_s) == pytest.approx(at.c[0] / 0.5**2, rel=0.01)

@@ -365,6 +365,8 @@ def test_a_single_read_tells_of_no_interval(tmp_path, compiled_estimate, count):
     assert re.fullmatch(rf"predicted mean \S+ s {bracket}; predicted p99 \S+ s {bracket}", found.text)
     text = " ".join(found.notices)
     assert "come in one tenth of their time" in text and "nan" not in text
+    # a log of two or three requests has one in its first half
+    assert "The first half has 1 read:" in text
 
 
 def test_a_node_of_the_second_half_only(tmp_path):
@@ -438,10 +440,48 @@ def test_a_coarse_clock_a_gap_and_a_single_file_are_told_beside_the_prediction(t
     rows["arrival_s"] = np.floor(rows["arrival_s"])
     told = " ".join(validate(read(rows, tmp_path), replications=1).notices)
     assert "Times are known to ticks of 1 s, longer than a service (" in told
-    assert "All reads are of one file" in told
+    assert "All reads of the first half are of one file" in told
     # 2000 requests at 8 per s take 250 s
-    share = float(re.search(r"No request comes for 60 min, (\S+) % of the log", told)[1])
+    share = float(re.search(r"No request comes for 60 min, (\S+) % of the first half", told)[1])
     assert share == pytest.approx(100 * 3600 / 3850, abs=0.5)
+
+
+def of_one_node(now, write, size, service):
+    """Rows of a log of chunks of one node, first come, first served."""
+    begin, free = np.empty(len(now)), -np.inf
+    for number, (arrival, time) in enumerate(zip(now.tolist(), service.tolist(), strict=True)):
+        begin[number] = max(arrival, free)
+        free = begin[number] + time
+    return {
+        "request_id": np.arange(len(now)),
+        "arrival_s": now,
+        "file_id": np.zeros(len(now), int),
+        "op": np.where(write, "write", "read"),
+        "bytes": size,
+        "node_id": np.full(len(now), "n"),
+        "start_s": begin,
+        "finish_s": begin + service,
+    }
+
+
+@pytest.mark.parametrize("sizes", [False, True])
+def test_writes_take_their_own_times_beside_reads(tmp_path, compiled_estimate, sizes):
+    """M/G/1, by Pollaczek and Khinchine: twenty reads of 5 ms a second, and four writes of 100 ms, exponential.
+
+    With sizes reads take as long as they are large, and writes, of no bytes, as long as before.
+    """
+    rng, count = np.random.default_rng(3), 40_000
+    now, write = np.cumsum(rng.exponential(1 / 24, count)), rng.random(count) < 4 / 24
+    size = np.where(write, 0.0, rng.choice([1e6, 4e6], count)) if sizes else np.full(count, 1e6)
+    read_s = 2e-9 * size * rng.uniform(0.5, 1.5, count) if sizes else np.full(count, 0.005)
+    service = np.where(write, rng.exponential(0.1, count), read_s)
+    found = validate(read(of_one_node(now, write, size, service), tmp_path), replications=1)
+    half = slice(0, count // 2)
+    span = now[count // 2] - now[0]
+    load, second = service[half].sum() / span, np.sum(service[half] ** 2) / span
+    wait = second / (2 * (1 - load))
+    mean = service[half][~write[half]].mean() + wait
+    assert row_of(found, "trace_estimated")["mean_s"] == pytest.approx(mean, rel=0.05)
 
 
 def test_a_second_half_that_is_slower_than_the_bound(tmp_path):

@@ -202,7 +202,7 @@ def test_a_coarse_clock_and_a_single_file_are_told_beside_expected_latencies(tmp
     told = read_results(names["out"], "runs").iloc[0]["trace_remarks"]
     for words in (
         "Times are known to ticks of 1 s, longer than a service (100 ms)",
-        "All reads are of one file",
+        "All reads of the log are of one file",
     ):
         assert words in told
     assert told in text.getvalue()
