@@ -19,6 +19,10 @@ class UserError(ValueError):
         super().__init__(displayed(" ".join(message.split())))
 
 
+class Infeasible(UserError):
+    """No placement has the chunks that files need: of a scenario, or of a code, an answer."""
+
+
 def among(name: str, names: Collection[str], prefix: str = "") -> str:
     """End of a message about a name that is none of these: what may have been meant, and what is allowed.
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ecjax.errors import UserError
+from ecjax.errors import Infeasible, UserError
 from ecjax.planning import Problem
 from ecjax.problem.arrays import Rows, column, index_in
 from ecjax.tables.ids import id_types
@@ -55,6 +55,7 @@ def constrained(
     Raises:
         UserError: an id is not in the nodes table, an option lacks the column it needs, or fixed nodes contradict
             each other, ``forbidden_nodes`` or the code length.
+        Infeasible: a file has fewer fixed nodes than it needs.
     """
     id_types(*(table for table in (nodes, files, network) if table is not None))
     if max_chunks_per_site is not None and "site" not in nodes.column_names:
@@ -169,10 +170,10 @@ def _fixed(
         zero_copy_only=False
     )
 
-    def refuse(wrong: np.ndarray, message) -> None:
+    def refuse(wrong: np.ndarray, message, kind: type[UserError] = UserError) -> None:
         if wrong.any():
             first = int(np.argmax(wrong))
-            raise UserError(f"{of_file(files, first, 'nodes')}: {message(first)} (fixed_groups=true)")
+            raise kind(f"{of_file(files, first, 'nodes')}: {message(first)} (fixed_groups=true)")
 
     refuse(items > length, lambda i: "found a node more than once; allowed: once")
     refuse(
@@ -187,6 +188,7 @@ def _fixed(
         lambda i: (
             f"found {size[i]} nodes; allowed: at least {floor[row[i]]:.0f}, max(k + min_extra_chunks, d)"
         ),
+        Infeasible,
     )
     if forbidden is not None:
         both = (fixed & forbidden)[row]

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.errors import UserError
+from ecjax.errors import Infeasible, UserError
 from ecjax.planning import Problem
 from ecjax.planning.problem import usable
 from ecjax.problem.arrays import column
@@ -25,8 +25,8 @@ def with_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
         files: checked files table.
 
     Raises:
-        UserError: a length is below the floor, beyond the nodes that may hold a chunk, no multiple of the chunks that a
-            node keeps, or not that of the file's group.
+        UserError: a length is no multiple of the chunks that a node keeps, or not that of the file's group.
+        Infeasible: a length is below the floor, or beyond the nodes that may hold a chunk.
     """
     if "n" not in files.column_names:
         return problem
@@ -41,25 +41,28 @@ def with_lengths(problem: Problem, names: Identity, files: pa.Table) -> Problem:
     chunks = names.per_node
     checks = (
         (
+            UserError,
             fixed & (n != n[leader]),
             lambda i: f"one n per group, {n[leader[i]]:.0f} as in row {leader[i]}",
         ),
-        (fixed & (n % chunks != 0), lambda i: f"a multiple of max_chunks_per_node={chunks}"),
+        (UserError, fixed & (n % chunks != 0), lambda i: f"a multiple of max_chunks_per_node={chunks}"),
         (
+            Infeasible,
             fixed & (n < floor[row] * chunks),
             lambda i: (
                 f"at least {floor[row[i]] * chunks:.0f}, what k, d, min_extra_chunks and fixed nodes ask for"
             ),
         ),
         (
+            Infeasible,
             fixed & (n > room[row] * chunks),
             lambda i: f"at most {room[row[i]] * chunks}, what the nodes that may hold its chunks can keep",
         ),
     )
-    for wrong, allowed in checks:
+    for kind, wrong, allowed in checks:
         if wrong.any():
             i = int(np.argmax(wrong))
-            raise UserError(f"{of_file(files, i, 'n')}: found {n[i]:.0f}; allowed: {allowed(i)}")
+            raise kind(f"{of_file(files, i, 'n')}: found {n[i]:.0f}; allowed: {allowed(i)}")
     lengths = floor.copy()
     lengths[row[fixed]] = n[fixed] / chunks
     return replace(problem, floor=jnp.asarray(lengths))

@@ -7,10 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 
-from ecjax.model import Files, Nodes
+from ecjax.errors import UserError
+from ecjax.planning import Problem, prepare
 from ecjax.planning.read_kinds.model import SmallReads
 from ecjax.planning.read_kinds.node_lists import decoding_nodes, padded_nodes
 from ecjax.problem.arrays import Rows, code_k, column, index_in
+from ecjax.problem.constraints import of_file
 
 RATE = "small_rate_per_s"
 _ANY = -1  # all data chunks alike
@@ -93,16 +95,35 @@ def chunks_of_reads(
     return np.minimum(units, k), np.where(units > 1, whole, np.minimum(size, chunk))
 
 
-def counted_as_full(nodes: Nodes, files: Files, traffic: SmallTraffic) -> Files:
-    """Files with so many more full reads that these bring the work of the small ones: what placements are made for.
+def counted_as_full(problem: Problem, traffic: SmallTraffic, size_scale: float) -> Problem:
+    """The problem with so many more full reads that these bring the work of the small ones: placements are made for it.
 
-    Direct small reads of a file take all of its data chunks alike, as full reads do.
+    Direct small reads of a file take all of its data chunks alike, as full reads do. Where services do not go with the
+    bytes alone, how many full reads that is depends on the sizes: these are of lanes with this ``size_scale``.
+
+    Args:
+        problem: with its constraints, before scaling.
+        traffic: small reads of its files, before scaling.
+        size_scale: what the lanes multiply sizes by.
     """
+    nodes, files = problem.nodes, problem.files
     first = np.asarray(nodes.service[0]).mean(axis=1)
-    small = np.polynomial.polynomial.polyval(traffic.size, first)
-    chunk = np.polynomial.polynomial.polyval(np.asarray(files.chunk_bytes), first)
+    small = np.polynomial.polynomial.polyval(size_scale * traffic.size, first)
+    chunk = np.polynomial.polynomial.polyval(size_scale * np.asarray(files.chunk_bytes), first)
     more = traffic.rate * traffic.width * small / (chunk * np.asarray(files.k))
-    return replace(files, rate=jnp.asarray(np.asarray(files.rate) + more))
+    counted = prepare(
+        nodes,
+        replace(files, rate=jnp.asarray(np.asarray(files.rate) + more)),
+        problem.row,
+        problem.rows,
+    )
+    return replace(
+        problem,
+        files=counted.files,
+        share=counted.share,
+        row_share=counted.row_share,
+        reads=counted.reads,
+    )
 
 
 def data_chunks(stored: np.ndarray, probabilities: np.ndarray, rows: Rows, files: pa.Table) -> np.ndarray:
@@ -142,6 +163,36 @@ def chunk_work(traffic: SmallTraffic, rows: Rows, most: int) -> np.ndarray:
     work = np.zeros((rows.count, most, 4))
     np.add.at(work, of_file, read[:, :, None] * traffic.size[:, None, None] ** np.arange(4.0))
     return work
+
+
+def check_listed_orders(files: pa.Table, rows: Rows, traffic: SmallTraffic) -> None:
+    """Files of a group with small reads list its data chunks, the first k of their nodes, in one order.
+
+    Args:
+        files: checked table, with column ``nodes``.
+        rows: of the files.
+        traffic: their small reads.
+
+    Raises:
+        UserError: two files of such a group list them in other orders.
+    """
+    if rows.group is None:
+        return
+    k, row_of_file = code_k(files).astype(np.int64), rows.row_of_file
+    read = np.zeros(rows.count, bool)
+    read[row_of_file[traffic.rate > 0]] = True
+    first: dict[int, tuple[int, list]] = {}
+    for file, listed in enumerate(files["nodes"].to_pylist()):
+        if not listed or not read[row_of_file[file]]:
+            continue
+        own = listed[: k[file]]
+        leader, order = first.setdefault(int(row_of_file[file]), (file, own))
+        if own != order:
+            found, allowed = (", ".join(map(str, each)) for each in (own, order))
+            raise UserError(
+                f"{of_file(files, file, 'nodes')}: found {found} first; allowed: {allowed} as in row {leader}, the "
+                f"data chunks of group {files['group'][file].as_py()!r}, which has small reads (fixed_groups=true)"
+            )
 
 
 def with_listed_nodes(

@@ -6,9 +6,11 @@ import pytest
 from planning.read_kinds.kind_models import nodes_of
 
 from ecjax.errors import UserError
+from ecjax.planning import prepare
 from ecjax.planning.read_kinds.node_lists import decoding_nodes
 from ecjax.problem.arrays import files_arrays, placement_rows
 from ecjax.problem.small_reads import (
+    check_listed_orders,
     chunk_reads,
     counted_as_full,
     data_chunks,
@@ -150,14 +152,34 @@ def test_nodes_to_decode_from_leave_out_the_one_whose_chunk_is_read():
     assert mixed.tolist() == [[1, 2, -1], [0, 1, 2], [0, 3, -1]]
 
 
-def test_counted_reads_bring_the_same_work():
+def test_lists_of_a_group_with_small_reads_have_one_order():
+    """The last of three files of k = 2 is alone; what comes after two nodes is no data."""
+    small = {"small_bytes": [1.0] * 3, "group": ["g", "g", None], "small_rate_per_s": [0.0, 1.0, 1.0]}
+
+    def orders(second: list[str], **columns) -> None:
+        lists = [["a", "b", "c", "d"], second, ["d", "c", "b", "a"]]
+        table = files(nodes=lists, **(small | columns))
+        check_listed_orders(table, placement_rows(table), small_traffic(table))
+
+    orders(["a", "b", "d", "c"])
+    orders(None)
+    with pytest.raises(UserError, match=r"row 1 \(file_id=2\): found b, a first; allowed: a, b as in row 0"):
+        orders(["b", "a", "c", "d"])
+    # no small reads, no data chunks that matter
+    orders(["b", "a", "c", "d"], small_rate_per_s=[0.0, 0.0, 1.0])
+    orders(["b", "a", "c", "d"], group=[None] * 3)
+
+
+@pytest.mark.parametrize("size", [1.0, 10.0])
+def test_counted_reads_bring_the_same_work(size):
+    """At every scaling of the sizes: 10 and 30 ms of the services at the two nodes do not go with them."""
     table = files(small_rate_per_s=[6.0, 0.0, 0.0], small_bytes=[1.0, 1.0, 1.0])
-    nodes, arrays = nodes_of([0.01, 0.02], [0.0, 0.01], 1e-3), files_arrays(table)
-    more = np.asarray(counted_as_full(nodes, arrays, small_traffic(table)).rate) - np.asarray(arrays.rate)
-    mean = [np.mean([0.01, 0.03]) + 1e-3 * size for size in (1.0, 4.0)]
-    assert more * 2 * mean[1] == pytest.approx([6.0 * mean[0], 0, 0])
+    problem = prepare(nodes_of([0.01, 0.02], [0.0, 0.01], 1e-3), files_arrays(table))
+
+    def more(traffic) -> np.ndarray:
+        return np.asarray(counted_as_full(problem, traffic, size).files.rate) - np.asarray(problem.files.rate)
+
+    mean = [np.mean([0.01, 0.03]) + 1e-3 * size * each for each in (1.0, 4.0, 0.5)]
+    assert more(small_traffic(table)) * 2 * mean[1] == pytest.approx([6.0 * mean[0], 0, 0])
     # of two chunks, half a byte of each
-    more = np.asarray(counted_as_full(nodes, arrays, small_traffic(table, 0.5)).rate) - np.asarray(
-        arrays.rate
-    )
-    assert more * 2 * mean[1] == pytest.approx([6.0 * 2 * (mean[0] - 0.5e-3), 0, 0])
+    assert more(small_traffic(table, 0.5)) * 2 * mean[1] == pytest.approx([6.0 * 2 * mean[2], 0, 0])

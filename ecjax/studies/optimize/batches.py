@@ -159,7 +159,8 @@ def batches(
 ) -> list[Batch]:
     """Batches of the runs that are to be planned.
 
-    Of queues by class a batch is one run, those that exchange plans, or those that are planned side by side.
+    Of queues by class a batch is one run, those that exchange plans, or those that are planned side by side. With small
+    reads its lanes have one ``size_scale``.
 
     The width of the program does not depend on what is already finished, so that a resumed study runs the same one. Of
     runs that exchange plans all are planned again where one is missing: its plan comes of all of them.
@@ -174,9 +175,10 @@ def batches(
     parts = []
     for case, runs in items:
         missing = [item for item in runs if item.run.run_id not in finished]
-        lanes = lanes_of(missing)
-        if lanes:
-            width = _even(len(lanes_of(runs)), widest(case))
+        left = set(lanes_of(missing))
+        for alike in _of_one_problem(case, lanes_of(runs)) if left else ():
+            width = _even(len(alike), widest(case))
+            lanes = [lane for lane in alike if lane in left]
             for first in range(0, len(lanes), width):
                 among = set(lanes[first : first + width])
                 parts.append((case, [item for item in missing if _fcfs(item) and item.lane in among], width))
@@ -251,6 +253,14 @@ def exchanging(items: Iterable[Item]) -> list[Item]:
 def lanes_of(items: Iterable[Item]) -> list[int]:
     """The lanes of runs with queue=fcfs, each once."""
     return list(dict.fromkeys(item.lane for item in items if _fcfs(item)))
+
+
+def _of_one_problem(case: Case, lanes: Sequence[int]) -> list[list[int]]:
+    """Lanes by what their placements are made for: one problem, but with small reads one for each size_scale."""
+    groups: dict[float, list[int]] = {}
+    for lane in lanes:
+        groups.setdefault(1.0 if case.small is None else case.lane(lane).size_scale, []).append(lane)
+    return list(groups.values())
 
 
 def _by_class(items: Iterable[Item]) -> list[str]:

@@ -13,7 +13,7 @@ from ecjax.problem.classes import Classes
 from ecjax.problem.earlier_plan import EarlierPlan
 from ecjax.problem.identity import Identity
 from ecjax.problem.service_laws import depends_on_size, served_nodes, service_laws
-from ecjax.problem.small_reads import SmallTraffic
+from ecjax.problem.small_reads import SmallTraffic, counted_as_full
 from ecjax.simulation.laws import Laws
 from ecjax.studies.optimize.arrivals import LoggedArrivals
 from ecjax.studies.optimize.floors import Judged
@@ -59,7 +59,6 @@ class Case:
         code: that all files have, or None: they have k's of their own.
         floors: that follow from a durability, one for each k; none where none is asked for.
         small: small reads of the files, or None.
-        counted: with these, the problem that placements are made for: their work counted as that of full reads.
     """
 
     problem: Problem
@@ -82,12 +81,10 @@ class Case:
     code: str | None = None
     floors: Sequence[Judged] = ()
     small: SmallTraffic | None = None
-    counted: Problem | None = None
 
-    @property
-    def placed(self) -> Problem:
-        """The problem that placements are made for."""
-        return self.problem if self.counted is None else self.counted
+    def placed(self, size_scale: float) -> Problem:
+        """The problem before scaling that placements of lanes of this size_scale are made for."""
+        return self.problem if self.small is None else counted_as_full(self.problem, self.small, size_scale)
 
     def lane(self, number: int) -> Lane:
         """One of the lanes."""

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from ecjax import planning
 from ecjax.console import log, say_once
 from ecjax.durability.codes import Code, code_of
-from ecjax.errors import UserError
-from ecjax.model import Files, Nodes
+from ecjax.errors import Infeasible, UserError
 from ecjax.planning import Lanes, Problem
 from ecjax.planning.trace.data import check_form
 from ecjax.problem import builtin
@@ -33,7 +32,7 @@ from ecjax.problem.feasibility import check_feasible
 from ecjax.problem.identity import Identity, identity
 from ecjax.problem.lengths import with_lengths
 from ecjax.problem.service_laws import mean_chunk_bytes
-from ecjax.problem.small_reads import SmallTraffic, counted_as_full, small_traffic
+from ecjax.problem.small_reads import check_listed_orders, small_traffic
 from ecjax.studies.optimize.arrivals import (
     LoggedArrivals,
     logged_arrivals,
@@ -174,11 +173,12 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         parameters["trace"] = tables.arrivals.fingerprint
         if tables.arrivals.reading:
             parameters["reading"] = tables.arrivals.reading
-    problem = constrained(
-        problem,
-        nodes,
-        files,
-        names.rows,
+    point = tables.what_if or tables.code
+    with_constraints = partial(
+        constrained,
+        nodes=nodes,
+        files=files,
+        rows=names.rows,
         max_chunks_per_site=options.max_chunks_per_site,
         migration_dollars_per_byte=options.migration_dollars_per_byte,
         network=network,
@@ -187,7 +187,7 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         current=None if earlier is None else np.asarray(earlier.stored),
         per_node=per_node,
     )
-    point = tables.what_if or tables.code
+    problem, reason = _made(point, with_constraints, problem)
     feasible = partial(
         check_feasible,
         nodes=nodes,
@@ -195,7 +195,9 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         per_node=per_node,
         max_chunks_per_site=options.max_chunks_per_site,
     )
-    error = tables.error or _error_of(point, partial(feasible, problem))
+    error = tables.error or reason or _error_of(point, partial(feasible, problem))
+    if small is not None and options.fixed_groups:
+        check_listed_orders(files, names.rows, small)
     if bounded(options) and tables.arrivals is not None:
         try:
             check_form(problem, *tables.arrivals.numbers)
@@ -210,8 +212,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         classes = check_classes(names, files, by_class[0])
         shares(options.weights, classes.names)
         deadlines(options.deadline_s, classes.names)
-        fixed_lengths = with_lengths(problem, names, files)
-        error = error or _error_of(point, partial(feasible, fixed_lengths))
+        fixed_lengths, reason = _made(point, partial(with_lengths, names=names, files=files), problem)
+        error = error or reason or _error_of(point, partial(feasible, fixed_lengths))
     places = {name: getattr(options, name) for name in ("nodes", "files", "network", "plan", "trace")}
     return Case(
         problem=problem,
@@ -238,20 +240,6 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         code=tables.code,
         floors=tables.floors,
         small=small,
-        counted=None if small is None else _counted(problem, arrays, names, small),
-    )
-
-
-def _counted(problem: Problem, arrays: tuple[Nodes, Files], names: Identity, small: SmallTraffic) -> Problem:
-    """The problem with the work of small reads as that of full ones, and the same constraints."""
-    files = counted_as_full(*arrays, small)
-    counted = planning.prepare(problem.nodes, files, names.rows.of_file, names.rows.count)
-    return replace(
-        problem,
-        files=counted.files,
-        share=counted.share,
-        row_share=counted.row_share,
-        reads=counted.reads,
     )
 
 
@@ -268,6 +256,22 @@ def refuse_beside_small_reads(options: OptimizeOptions, nodes: pa.Table) -> None
                 f"{name}: found {value} with small reads (files.small_rate_per_s); allowed with them: {only}"
             )
     refuse_channels(nodes, "files.small_rate_per_s", "no small reads")
+
+
+def _made(
+    point: str | None, make: Callable[[Problem], Problem], problem: Problem
+) -> tuple[Problem, str | None]:
+    """What is made of a problem, or the problem itself and why a scenario, or a code, allows no placement.
+
+    Raises:
+        UserError: the tables as they are allow none, or something in them is wrong.
+    """
+    try:
+        return make(problem), None
+    except Infeasible as reason:
+        if point is None:
+            raise
+        return problem, str(reason)
 
 
 def _error_of(point: str | None, check: Callable[[], None]) -> str | None:

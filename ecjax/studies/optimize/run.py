@@ -92,7 +92,8 @@ def _plan_batch(options: OptimizeOptions, case: Case, items: list[Item]) -> tupl
     place = {number: at for at, number in enumerate(numbers)}
     start = None if case.earlier is None else (case.earlier.probabilities, case.earlier.stored)
     compiling = begin_compiling(options, case, first)
-    plans = planning.solve(case.placed, lanes, _settings(options), start)
+    problem = case.placed(case.lane(first.lane).size_scale)
+    plans = planning.solve(problem, lanes, _settings(options), start)
     if compiling is not None:
         compiling.join()
     rows, datasets = _outcomes(options, case, items, plans, place)

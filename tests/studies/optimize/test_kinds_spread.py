@@ -120,3 +120,46 @@ def test_latency_of_a_group_is_of_all_its_reads(tables, tmp_path):
     [group] = read_results(str(tmp_path / "out"), "group_plans").to_dict("records")
     latency = read_results(str(tmp_path / "out"), "file_plans").set_index("file_id")["latency_s"]
     assert group["latency_s"] == pytest.approx((3.0 * latency[0] + 20.5 * latency[1]) / 23.5, rel=1e-9)
+
+
+def test_every_size_is_planned_for_the_work_of_its_own_small_reads(tmp_path):
+    """M/G/1 at both nodes: 40 small reads a second and a full one, each of 8 ms + Exp(2 ms) and 10 ns for a byte.
+
+    With ten times the bytes the small ones take 10 ms and 100 ns, the full one 110 ms instead of 20.
+    """
+    law = {
+        "delta_s": [0.008] * 2,
+        "delta_s_per_byte": [1e-8] * 2,
+        "psi_s": [0.002] * 2,
+        "psi_s_per_byte": [0.0] * 2,
+    }
+    pq.write_table(pa.table({"node_id": ["n1", "n2"]} | law), tmp_path / "nodes.parquet")
+    file = {"file_id": ["f"], "bytes": [2e6], "k": [2], "rate_per_s": [1.0]}
+    file |= {"small_rate_per_s": [80.0], "small_bytes": [1.0]}
+    pq.write_table(pa.table(file), tmp_path / "files.parquet")
+    tables = {name: str(tmp_path / f"{name}.parquet") for name in ("nodes", "files")}
+    options = OptimizeOptions(
+        **tables, out=str(tmp_path / "out"), theta=[0.0], size_scale=[1.0, 10.0], estimate=False, figures=[]
+    )
+    assert optimize_study(options, QUIET) == 0
+    runs = read_results(str(tmp_path / "out"), "runs").sort_values("size_scale")
+    assert runs["status"].tolist() == ["ok", "ok"]
+    size = runs["size_scale"].to_numpy()
+    small, full = 0.01 + 1e-8 * size, 0.01 + 1e-8 * 1e6 * size
+    load = 40 * small + full
+    np.testing.assert_allclose(load, [0.4200004, 0.510004])
+    np.testing.assert_allclose(runs["max_load"], load, rtol=1e-9)
+    # the variance of the exponential part, 4e-6 s^2, and the mean squared
+    second = 40 * (small**2 + 4e-6) + full**2 + 4e-6
+    wait = second / (2 * (1 - load))
+    np.testing.assert_allclose(runs["small_latency_s"], small + wait, rtol=1e-9)
+
+
+def test_files_of_a_group_say_in_one_order_which_nodes_have_data(tmp_path):
+    """Whose order counts would depend on the order of the rows."""
+    lists = [["n1", "n2", "n3"]] * 7 + [["n2", "n1", "n3"], ["n4", "n5", "n6"]]
+    tables = far_apart(tmp_path, 0.1, group=["g"] * 8 + [None], nodes=lists)
+    with pytest.raises(
+        UserError, match=r"row 7 \(file_id=f8\): found n2, n1 first; allowed: n1, n2 as in row 0"
+    ):
+        fixed(tmp_path, tables)

@@ -246,6 +246,73 @@ def test_sites_without_room_are_rows_too(tables, tmp_path):
     assert "max_chunks_per_site=1 leaves room for 2 chunks" in str(cases[1].error)
 
 
+def with_columns(tables, **columns) -> None:
+    files = pd.read_parquet(tables["files"]).assign(**columns)
+    files.to_parquet(tables["files"], index=False)
+
+
+def test_fixed_nodes_that_are_lost_are_rows_too(tables, tmp_path):
+    """Files of 2 + 2 chunks on four of six nodes: without one of these there is room for three."""
+    lists = pd.Series([["osd.0", "osd.1", "osd.2", "osd.3"]] * FILES)
+    with_columns(tables, k=2, min_extra_chunks=2, nodes=lists)
+    out, text = str(tmp_path / "out"), io.StringIO()
+    options = OptimizeOptions(
+        **tables,
+        out=out,
+        what_if=["node:every"],
+        fixed_groups=True,
+        rate_scale=[0.3],
+        estimate=False,
+        figures=[],
+        gap=1e-2,
+    )
+    assert optimize_study(options, Console(file=text, width=200)) == 1
+    runs = pd.read_parquet(f"{out}/runs")
+    runs = runs.set_index(runs["what_if"].fillna("as it is"))
+    assert len(runs) == 7
+    for scenario in (f"node:osd.{j}" for j in range(4)):
+        assert runs.loc[scenario, "status"] == "infeasible"
+        assert (
+            "column nodes, row 0 (file_id=0): found 3 nodes; allowed: at least 4"
+            in runs.loc[scenario, "error"]
+        )
+    for scenario in ("as it is", "node:osd.4", "node:osd.5"):
+        assert runs.loc[scenario, "status"] == "ok"
+
+
+def test_lengths_without_room_are_rows_too(tables, tmp_path):
+    """Files of six chunks on six nodes: without one there is room for five. As it is, seven chunks are a mistake."""
+
+    def errors() -> list[str | None]:
+        scenarios = ["node:osd.0", "traffic:2"]
+        chosen = {"queue": ["priority"], "method": None, "theta": [0.0], "what_if": scenarios}
+        options = checked(OptimizeOptions(**tables, **chosen, out=str(tmp_path)))
+        return [case.error for case in read_cases(options)]
+
+    with_columns(tables, service_class=np.resize([1, 2], FILES), n=6)
+    as_it_is, lost, traffic = errors()
+    assert as_it_is is None and traffic is None
+    assert "column n, row 0 (file_id=0): found 6; allowed: at most 5" in str(lost)
+    with_columns(tables, n=7)
+    with pytest.raises(UserError, match="found 7; allowed: at most 6"):
+        errors()
+
+
+def test_codes_without_room_on_fixed_nodes_are_rows_too(tables, tmp_path):
+    """Three nodes keep 2 + 1 chunks, not 4 + 2; what is wrong with every code is a mistake."""
+    chosen = {"codes": ["2+1", "4+2"], "fixed_groups": True, "theta": [0.0], "out": str(tmp_path)}
+
+    def errors(listed: list[str]) -> list[str | None]:
+        with_columns(tables, nodes=pd.Series([listed] * FILES))
+        return [case.error for case in read_cases(checked(OptimizeOptions(**tables, **chosen)))]
+
+    short, long = errors(["osd.0", "osd.2", "osd.4"])
+    assert short is None
+    assert "found 3 nodes; allowed: at least 6" in str(long)
+    with pytest.raises(UserError, match="found 'osd.9'; allowed: a node_id of the nodes table"):
+        errors(["osd.0", "osd.2", "osd.9"])
+
+
 def test_answers_where_nothing_is_stable_as_it_is(tables, tmp_path):
     """Load 240 x 0.01 x 2.6 / 6 = 1.04 as it is; two nodes more leave three quarters of it: M/M/1 at 0.78."""
     out, text = str(tmp_path / "out"), io.StringIO()
