@@ -1,6 +1,7 @@
 """Check an input table against its schema: types, missing and impossible values, each named by its place."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +45,7 @@ def check(
         UserError: one line naming table, column, row (0-based) and id, what was found and what is allowed.
     """
     place = Place(table, name, source, piece_from or 0)
-    _check_names(table, place, piece_from is not None)
+    check_columns(table.column_names, place, is_piece=piece_from is not None)
     if table.num_rows == 0:
         raise place.error("found no rows; allowed: at least one")
     present = []
@@ -81,8 +82,17 @@ def _without_values(values: pa.ChunkedArray) -> bool:
     return lists and len(pc.list_flatten(values)) == 0
 
 
-def _check_names(table: pa.Table, place: Place, is_piece: bool) -> None:
-    names = table.column_names
+def check_columns(names: Sequence[str], place: Place, *, is_piece: bool = False) -> None:
+    """Refuse an input table without a column that it needs, with one twice, or with one that is almost an optional one.
+
+    Args:
+        names: of its columns.
+        place: the table.
+        is_piece: whether it is read in pieces, which may come without ids.
+
+    Raises:
+        UserError: naming the columns.
+    """
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise place.error(f"columns that occur more than once: {', '.join(twice)}")

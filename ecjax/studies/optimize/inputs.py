@@ -1,7 +1,7 @@
 """What ``ecjax optimize`` plans for: tables and options at a point of the sweep, made into a problem."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -123,15 +123,25 @@ def _codes(options: OptimizeOptions) -> list[tuple[Code | None, int | None]]:
     return [(code, code.k) for code in codes]
 
 
-def has_prices(options: OptimizeOptions, tables: Tables) -> bool:
-    """Whether plans differ in what they cost, so that theta matters."""
+def with_thetas_that_matter(options: OptimizeOptions, nodes: Iterable[pa.Table]) -> OptimizeOptions:
+    """Options with the first theta alone where plans do not differ in what they cost, which is said.
+
+    Args:
+        options: checked.
+        nodes: checked nodes tables of the study.
+    """
+    if len(options.theta or []) < 2 or any(_has_prices(options, each) for each in nodes):
+        return options
+    log.info("no prices in the nodes, so theta has no effect: one plan is made")
+    return replace(options, theta=(options.theta or [])[:1])
+
+
+def _has_prices(options: OptimizeOptions, nodes: pa.Table) -> bool:
     names = [
-        name
-        for name in ("cost_per_chunk_dollars", "cost_per_byte_dollars")
-        if name in tables.nodes.column_names
+        name for name in ("cost_per_chunk_dollars", "cost_per_byte_dollars") if name in nodes.column_names
     ]
     charged = options.network is not None or options.migration_dollars_per_byte > 0
-    return charged or any(pc.max(tables.nodes.column(name)).as_py() for name in names)
+    return charged or any(pc.max(nodes.column(name)).as_py() for name in names)
 
 
 def read_cases(options: OptimizeOptions) -> Iterator[Case]:

@@ -21,7 +21,7 @@ from ecjax.progress import detail
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.optimize.batches import Item, Way
-from ecjax.studies.optimize.inputs import sweep
+from ecjax.studies.optimize.inputs import sweep, with_thetas_that_matter
 from ecjax.studies.optimize.loads import Loads, loads_of, refuse_overload, warn_of_overload
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.streamed_inputs import StreamedCase, say_what_is_left_aside, streamed_cases
@@ -47,6 +47,7 @@ def streamed_work(options: OptimizeOptions) -> Work:
     programs.use_compilation_cache()
     say_unused(options, ("memory_bytes",), "stream=true")
     cases = streamed_cases(options)
+    options = with_thetas_that_matter(options, [cases[0].nodes])
     say_what_is_left_aside(str(options.files))
     loads = [_loads(options, case) for case in cases]
     refuse_overload(loads)

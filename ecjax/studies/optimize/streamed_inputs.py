@@ -20,9 +20,10 @@ from ecjax.problem.described_nodes import read_nodes
 from ecjax.progress import progress
 from ecjax.studies.optimize.case import nodes_of
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.tables.checks import check
+from ecjax.tables.checks import check, check_columns
 from ecjax.tables.fingerprint import fingerprint, trace_fingerprint
 from ecjax.tables.folder import location, public
+from ecjax.tables.ids import with_counted_nulls
 from ecjax.tables.place import Place
 from ecjax.tables.read import ahead, open_batches
 from ecjax.tables.run_ids import run_id
@@ -101,6 +102,7 @@ def streamed_cases(options: OptimizeOptions) -> list[StreamedCase]:
         "nodes": fingerprint(nodes, "nodes"),
         "files": trace_fingerprint(options.files, fresh=False),
     }
+    _check_columns(options)
     cases = []
     none: list[int | None] = [None]
     for k, d in itertools.product(options.k or none, options.d or none):
@@ -112,6 +114,22 @@ def streamed_cases(options: OptimizeOptions) -> list[StreamedCase]:
             StreamedCase(options.files, nodes, overrides, counts, chunk_bytes, problem, sites, input_id)
         )
     return cases
+
+
+def _check_columns(options: OptimizeOptions) -> None:
+    """Refuse a files table of which columns are missing, or misspelt: pieces are read without those that are not known.
+
+    Raises:
+        UserError: naming the columns.
+    """
+    source = str(options.files)
+    schema = open_batches(source).schema
+    names, set_for_all = (
+        schema.names,
+        {"k": options.k, "d": options.d, "min_extra_chunks": options.min_extra_chunks},
+    )
+    names += [name for name, value in set_for_all.items() if value is not None and name not in names]
+    check_columns(names, Place(schema.empty_table(), "files", source))
 
 
 def _sites(options: OptimizeOptions, nodes: pa.Table) -> Sites | None:
@@ -129,7 +147,7 @@ def _counted(source: str, overrides: Overrides, nodes: pa.Table, sites: Sites | 
     tally, chunk_bytes = Tally(), None
     rows = open_batches(source, ["bytes"]).rows
     with progress("counting files", rows) as advance:
-        for piece, size in _pieces(source, overrides):
+        for piece, size in _pieces(source, overrides, with_ids=True):
             if chunk_bytes is None:
                 chunk_bytes = float(size[0])
             other = np.abs(size - chunk_bytes) > _SAME_SIZE * chunk_bytes
@@ -163,22 +181,30 @@ def _check_room(source: str, counts: Counts, nodes: int, sites: Sites | None) ->
         )
 
 
-def _pieces(source: str, overrides: Overrides) -> Iterator[tuple[Piece, np.ndarray]]:
+def _pieces(
+    source: str, overrides: Overrides, *, with_ids: bool = False
+) -> Iterator[tuple[Piece, np.ndarray]]:
     """Pieces of the table with the sizes of their chunks, (r,) B.
+
+    Args:
+        source: files table.
+        overrides: columns that options set.
+        with_ids: read and check the ids too.
 
     Raises:
         UserError: a value is wrong, or of a kind that streamed plans do not know.
     """
     constants = overrides.columns()
-    columns = [name for name in _NUMBERS if name not in constants]
+    columns = [name for name in (*_NUMBERS, *_REFUSED) if name not in constants]
+    columns += ["file_id"] if with_ids else []
     before = 0
-    for batch in ahead(open_batches(source, [*columns, *_REFUSED]).batches):
+    for batch in ahead(open_batches(source, columns).batches):
         table = pa.Table.from_batches([batch])
         for name, value in constants.items():
             table = table.append_column(name, pa.repeat(pa.scalar(value), len(table)))
-        _refuse(table, source)
         if not _is_plain(table):
             table = check(table, "files", source=source, piece_from=before)
+        _refuse(table, source)
         k = _whole(table, "k", 0)
         read = np.maximum(_whole(table, "d", 0), k)
         if "d" in table.column_names:
@@ -206,7 +232,12 @@ def _refuse(table: pa.Table, source: str) -> None:
 
 
 def _is_plain(table: pa.Table) -> bool:
-    """Whether all numbers have their canonical types and ranges; a quick look that spares most pieces the check."""
+    """Whether all has canonical types and ranges, and ids are full; a quick look that spares most pieces the check."""
+    if "file_id" in table.column_names and with_counted_nulls(table["file_id"]).null_count:
+        return False
+    for name in _RATES:
+        if name in table.column_names and not _is_number(table[name].type):
+            return False
     schema = {each.name: each for each in INPUTS["files"]}
     for name in _NUMBERS:
         if name not in table.column_names:
@@ -222,6 +253,10 @@ def _is_plain(table: pa.Table) -> bool:
         if not (numbers.min() >= least and numbers.max() <= rule.most):
             return False
     return True
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
 
 
 def _whole(table: pa.Table, name: str, default: int) -> np.ndarray:

@@ -1,7 +1,6 @@
 """``ecjax optimize``: from tables (or the built-in cluster) to plans, result tables and figures."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -9,7 +8,6 @@ import pyarrow as pa
 from rich.console import Console
 
 from ecjax import programs
-from ecjax.console import log
 from ecjax.engine import Engine
 from ecjax.options import checked
 from ecjax.studies.optimize.batches import (
@@ -22,7 +20,7 @@ from ecjax.studies.optimize.batches import (
 )
 from ecjax.studies.optimize.case import Case
 from ecjax.studies.optimize.figures.kinds import draw
-from ecjax.studies.optimize.inputs import Tables, case_of, has_prices, read_tables
+from ecjax.studies.optimize.inputs import Tables, case_of, read_tables, with_thetas_that_matter
 from ecjax.studies.optimize.loads import case_loads, refuse_overload, table_loads, warn_of_overload
 from ecjax.studies.optimize.objective_rules import TRACE
 from ecjax.studies.optimize.options import OptimizeOptions
@@ -89,9 +87,7 @@ def _work(options: OptimizeOptions, tables: Sequence[Tables] | None, engine: Eng
         return streamed_work(options)
     if tables is None:
         tables = list(read_tables(options))
-    if len(options.theta or []) > 1 and not any(has_prices(options, each) for each in tables):
-        options = replace(options, theta=(options.theta or [])[:1])
-        log.info("no prices in the nodes, so theta has no effect: one plan is made")
+    options = with_thetas_that_matter(options, (each.nodes for each in tables))
     loads = [table_loads(options, each) for each in tables]
     refuse_overload(loads)
     programs.use_compilation_cache()

@@ -1,6 +1,7 @@
 """``stream=true``: a files table that is read in pieces gives the plan that its masks say, judged by plain NumPy."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from planning.certified.untuned import untuned
 
 from ecjax.errors import UserError
+from ecjax.studies.optimize import streamed, streamed_inputs
 from ecjax.tables import formats
 from ecjax.tables.results import read_results
 
@@ -134,11 +136,22 @@ def test_ids_come_in_other_pieces_than_numbers(tmp_path, kind):
         ({"rate_per_s": 0.0}, {}, "no file is read"),
         ({"k": 20, "bytes": 20e6}, {}, "needs 20 nodes; nodes has 12"),
         ({"k": 3_000_000, "bytes": 3e12}, {}, "k=3000000 needs 3000000 nodes; nodes has 12"),
-        ({"k": 0}, {}, "column k, row 0: found 0; allowed: integers >= 1"),
+        ({"k": 0}, {}, "column k, row 0 (file_id 0): found 0; allowed: integers >= 1"),
+        ({"write_rate_per": 0.1}, {}, "column write_rate_per: unknown, and almost write_rate_per_s"),
+        (
+            {"write_rate_per_s": "many"},
+            {},
+            "column write_rate_per_s, row 0 (file_id 0): found 'many'; allowed: finite",
+        ),
+        (
+            {"small_rate_per_s": True},
+            {},
+            "column small_rate_per_s: found type bool; allowed: finite numbers >= 0",
+        ),
         ({}, {"rate_scale": [50.0]}, "load rho"),
         ({}, {"method": ["published"]}, "found ['published'] with stream=true"),
         ({}, {"device": "jax"}, "device: found jax with stream=true; allowed with it: auto, host"),
-        ({}, {"max_chunks_per_site": 1}, "needs a column site|no column site"),
+        ({}, {"max_chunks_per_site": 1}, "has no column site"),
         ({"d": 1}, {}, "allowed: at least k"),
     ],
 )
@@ -152,10 +165,40 @@ def test_mistakes_end_in_one_line(tmp_path, change, options, says):
         for name, value in change.items():
             case.files[name] = value
     case.files["min_extra_chunks"] = 0
-    with pytest.raises(UserError, match=says.replace("[", r"\[").replace("]", r"\]")) as error:
+    with pytest.raises(UserError, match=re.escape(says)) as error:
         problems.study(tmp_path / "out", case, **({"method": ["certified"], "stream": True} | options))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out" / "runs").exists() or not list((tmp_path / "out" / "runs").iterdir())
+
+
+def test_a_table_without_ids_is_said_before_its_files_are_counted(tmp_path, monkeypatch):
+    case = untuned(13, 900, 0.5)
+    monkeypatch.setattr(streamed_inputs, "_counted", None)
+    without = problems.Case(case.nodes, case.files.drop(columns="file_id"))
+    with pytest.raises(UserError, match=r"files table \(.*\): missing columns: file_id; found: bytes, k, "):
+        problems.study(tmp_path / "out", without, method=["certified"], stream=True)
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_empty_ids_are_said_before_anything_is_planned(tmp_path, monkeypatch, kind):
+    case = untuned(13, 900, 0.5)
+    monkeypatch.setattr(streamed, "relaxed", None)
+    ids = pd.Series([f"f{i}" if i != 800 else None for i in range(900)], dtype=kind)
+    empty = problems.Case(case.nodes, case.files.assign(file_id=ids))
+    with pytest.raises(
+        UserError, match=r"column file_id, row 800: found an empty cell \(null\); allowed: a value"
+    ):
+        problems.study(tmp_path / "out", empty, method=["certified"], stream=True)
+
+
+def test_without_prices_one_plan_is_made(tmp_path, caplog):
+    case = untuned(15, 900, 0.5)
+    free = problems.Case(case.nodes.drop(columns="cost_per_chunk_dollars"), case.files)
+    with caplog.at_level("INFO", logger="ecjax"):
+        code, _ = problems.study(tmp_path / "out", free, method=["certified"], stream=True, theta=[0.1, 0.5])
+    assert code == 0
+    assert len(read_results(tmp_path / "out", "runs")) == 1
+    assert "theta has no effect: one plan is made" in caplog.text
 
 
 @pytest.mark.parametrize(("k", "latency"), [(1, 2000.0), (2, 4000.0)])
