@@ -205,7 +205,7 @@ def with_listed_nodes(
     of_file = rows.row_of_file
     data, k = data.copy(), code_k(files).astype(np.int64)
     for file, listed in enumerate(files["nodes"].combine_chunks()):
-        if listed.is_valid:
+        if listed.is_valid and len(listed.values):
             node = index_in(pa.chunked_array([listed.values]), names)
             data[of_file[file], : k[file]] = node[: k[file]]
             has_list[of_file[file]] = True

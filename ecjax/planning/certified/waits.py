@@ -13,6 +13,8 @@ from ecjax.machine_code import njit
 from ecjax.planning.certified.data import Service
 
 NEARLY_FULL = 1e-3
+_LEAST_ROOT = 1e-9  # of the mean delay: a root is no smaller, so that its bends are finite
+_TINY = 1e-100  # s
 
 
 @njit()
@@ -85,7 +87,8 @@ def slopes(service: Service, loads: np.ndarray, z: float) -> Slopes:
         by_w, by_q = np.ones_like(d), np.zeros_like(d)
         ww = wq = qq = np.zeros_like(d)
     else:
-        root = np.sqrt(np.maximum(d * d + spread, np.finfo(float).tiny))
+        # at z a node without work and of constant services has none; bends there stay finite
+        root = np.maximum(np.sqrt(d * d + spread), _LEAST_ROOT * (w[:, None] + service.mean) + _TINY)
         sum_ = d + w[:, None]  # derivative of the root's square by w, halved
         term = 0.5 * (d + root)
         by_w, by_q = 0.5 * (1 + sum_ / root), 0.25 / root

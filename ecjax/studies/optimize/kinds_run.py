@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ecjax.model import Evaluation
 from ecjax.planning import Problem, Solution
@@ -176,7 +177,7 @@ def _proofs(
         return columns
     scheduling = columns["scheduling_gap"]
     objective = float(evaluation.objective)
-    if options.fixed_groups and not case.files["nodes"].null_count:
+    if options.fixed_groups and _all_listed(case.files["nodes"]):
         # nothing but the reads is left to choose
         bound: float | None = least + objective - plan.latency
     else:
@@ -192,6 +193,11 @@ def _proofs(
             "scheduling_gap": min(scheduling, gap) if free else scheduling,
         }
     return columns
+
+
+def _all_listed(nodes: pa.ChunkedArray) -> bool:
+    """Whether the nodes of all files are listed; an empty list says as little as none."""
+    return pc.min(pc.fill_null(pc.list_value_length(nodes), 0)).as_py() > 0
 
 
 def _estimates(estimate: KindEstimates, share: float) -> dict[str, float | None]:

@@ -273,7 +273,7 @@ def _current_nodes(files: pa.Table, names: Identity) -> np.ndarray:
         return stored
     row_of = names.rows.row_of_file
     for file, placed in enumerate(files["nodes"].combine_chunks()):
-        if not placed.is_valid:
+        if not placed.is_valid or not len(placed.values):
             continue
         node = arrays.index_in(pa.chunked_array([placed.values]), names.nodes)
         if np.any(node < 0):

@@ -182,6 +182,26 @@ def test_a_node_that_costs_nothing():
     assert certificate.lower_bound <= found <= certificate.lower_bound * (1 + 1e-3)
 
 
+def test_constant_services_have_a_plan():
+    """The only one: both chunks of the file on both nodes. Nothing varies there until reads come."""
+    law = {
+        "delta_s": [0.01] * 2,
+        "delta_s_per_byte": [1e-8] * 2,
+        "psi_s": [0.0] * 2,
+        "psi_s_per_byte": [0.0] * 2,
+    }
+    nodes = pd.DataFrame({"node_id": ["a", "b"]} | law | {"cost_per_chunk_dollars": [0.0] * 2})
+    files = pd.DataFrame({"file_id": [0], "bytes": [2e6], "k": [2], "rate_per_s": [10.0]})
+    case = problems.Case(nodes, files)
+    plans, bounds, _ = plan_lanes(case.problem(), np.zeros(1), np.ones(1), np.ones(1), Certified())
+    # M/D/1 of 20 ms at a load of 0.2; E + sqrt(V) of the longer of two
+    wait, variance = 0.2 * 0.02 / (2 * 0.8), 10 * 0.02**3 / (3 * 0.8) + (0.2 * 0.02 / (2 * 0.8)) ** 2
+    assert plans.evaluation.objective[0] == pytest.approx(0.02 + wait + variance**0.5, rel=1e-6)
+    assert (
+        plans.evaluation.objective[0] * (1 - 2e-3) < bounds[0] < plans.evaluation.objective[0] * (1 + 1e-12)
+    )
+
+
 @pytest.mark.parametrize("read", [True, False])
 def test_nodes_that_cost_nothing_at_all(read):
     """Also beside a file that is never read: nothing that it may do costs anything."""

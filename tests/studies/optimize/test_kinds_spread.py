@@ -110,6 +110,19 @@ def test_a_few_long_reads_among_many_short_ones_are_decoded(tmp_path):
     assert run["latency_s"] <= run["latency_shared_z_s"] <= 1.5 * run["latency_s"]
 
 
+def test_an_empty_list_of_nodes_says_as_little_as_none(tmp_path):
+    listed, found = [["n4", "n5", "n6"]] * 8, []
+    for last in ([], None):
+        place = tmp_path / str(last)
+        place.mkdir()
+        found.append(
+            fixed(place, far_apart(place, 0.01, nodes=[*listed, last], small_rate_per_s=[6.0] * 8 + [0.01]))
+        )
+    assert [run["status"] for run in found] == ["ok", "ok"]
+    columns = ["objective", "latency_s", "lower_bound", "gap"]
+    np.testing.assert_array_equal(*([run[name] for name in columns] for run in found))
+
+
 def test_latency_of_a_group_is_of_all_its_reads(tables, tmp_path):
     """One file with full reads alone beside one with many small ones: weights are their rates, as the column says."""
     files = pq.read_table(tables["files"]).to_pydict()

@@ -294,6 +294,13 @@ def test_reads_of_d_chunks_and_several_per_node(tmp_path):
     assert told["mean_s"] < bound["mean_s"] * 1.02  # one access per read: the bound is exact
 
 
+def test_files_with_an_empty_list_of_nodes_are_on_all_of_them(tmp_path):
+    planning = tables(tmp_path, nodes=[["n0", "n1"], ["n0", "n1"], [], None])
+    assert replay_study(options(tmp_path / "out", planning, plan="none", requests=2000), QUIET) == 0
+    loads = read_results(tmp_path / "out", "node_loads").set_index("node_id")
+    assert (loads["chunks"] > 0).all()
+
+
 def test_rates_bursts_and_outages(tmp_path):
     planning = tables(tmp_path)
     pq.write_table(
