@@ -1,5 +1,7 @@
 """Which of the plans to take: the knee of cost and latency, or the one that keeps what options ask for."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from ecjax.status import Status
@@ -12,6 +14,7 @@ from ecjax.units import count_text, time_text
 
 _BUSY = 0.9
 _COST = "cost_dollars_per_period"
+_LIMITS = ("max_latency_s", "max_p99_s", "budget")
 _CHOICES = ("method", "queue", "importance", "code", "k", "d", "theta")  # columns that a user chooses by
 _DEMAND = (
     "rate_scale",
@@ -47,11 +50,7 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
             return Recommendation(
                 f"No plan of {len(plans)} has an expected p99{demand}, so that none is known to keep {limits}."
             )
-        fastest = plans.loc[plans["mean"].idxmin()]
-        return Recommendation(
-            f"No plan of {len(plans)} keeps {limits}{demand}: the fastest has {_speed(fastest)}; {_cost(fastest)}. "
-            "Next: a larger budget, more or faster nodes, or a lower rate."
-        )
+        return Recommendation(f"No plan of {len(plans)} keeps {limits}{demand}: {_nearest(plans, options)}")
     front = _front(plans)
     by_cost = options.max_latency_s is not None or options.max_p99_s is not None
     if by_cost:
@@ -66,12 +65,11 @@ def recommend(runs: pd.DataFrame, options: OptimizeOptions) -> Recommendation | 
     if options.migration_dollars_per_byte > 0:
         sentence += " Dollars include those of moving chunks, which are paid once."
     sentence += _durable(chosen) + _beside(chosen, front) + _busy(chosen)
-    if options.stream:
-        sentence += f" Where every chunk goes: {options.out}/placement_masks."
-    else:
-        sentence += (
-            f" Where every chunk goes: {options.out}/placements. Next: ecjax replay plan={word(options.out)}"
-        )
+    dataset = "placement_masks" if options.stream else "placements"
+    if options.write is None or dataset in options.write:
+        sentence += f" Where every chunk goes: {options.out}/{dataset}."
+        if not options.stream:
+            sentence += f" Next: ecjax replay plan={word(options.out)}"
     return Recommendation(sentence, chosen["run_id"], among)
 
 
@@ -117,10 +115,34 @@ def _p99_column(plans: pd.DataFrame) -> str:
 
 
 def _limits(options: OptimizeOptions) -> str:
-    names = ("max_latency_s", "max_p99_s", "budget")
     return " and ".join(
-        f"{name}={getattr(options, name):g}" for name in names if getattr(options, name) is not None
+        f"{name}={getattr(options, name):g}" for name in _LIMITS if getattr(options, name) is not None
     )
+
+
+def _nearest(plans: pd.DataFrame, options: OptimizeOptions) -> str:
+    """The plan that comes nearest to limits that none keeps, and what would help.
+
+    Where no plan is fast enough, the fastest; where some are but none of these keeps the budget, the cheapest of them.
+    """
+    by_latency = replace(options, budget=None)
+    fast = plans[_keeps(plans, by_latency)]
+    if fast.empty:
+        speed = "mean" if options.max_latency_s is not None else _p99_column(plans)
+        nearest, name = plans.loc[plans[speed].astype(float).idxmin()], "the fastest"
+        helps = ["more or faster nodes", "a lower rate"]
+        affordable = options.budget is None or nearest[_COST] <= options.budget
+        if affordable and nearest[_COST] > 0 and 0 < nearest["theta"] == plans["theta"].min():
+            helps.insert(0, f"a smaller theta than {nearest['theta']:g}")
+    else:
+        kept = _limits(by_latency)
+        nearest = fast.sort_values([_COST, "mean"]).iloc[0]
+        name = f"the cheapest that keeps {kept}" if kept else "the cheapest"
+        helps = ["a larger budget", "cheaper nodes"]
+        if nearest["theta"] == plans["theta"].max():
+            helps.insert(0, f"a larger theta than {nearest['theta']:g}")
+    *others, last = helps
+    return f"{name} has {_speed(nearest)}; {_cost(nearest)}. Next: {', '.join(others)}, or {last}."
 
 
 def _front(plans: pd.DataFrame) -> pd.DataFrame:

@@ -79,6 +79,69 @@ def test_none_keeps_what_is_asked_for():
     )
 
 
+BY_THETA = runs([200.0, 130.0, 100.0], [0.45, 0.5, 0.9])  # theta of 10, 20, 30: cheaper and slower
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"max_latency_s": 0.1},
+            "the fastest has expected mean 450 ms | a smaller theta than 10, more or faster nodes, or a lower rate.",
+        ),
+        # 1.35, 1.5 and 2.7 s
+        (
+            {"max_p99_s": 1.0},
+            "the fastest has expected mean 450 ms | a smaller theta than 10, more or faster",
+        ),
+        # within the budget, which faster plans of the same nodes may be, too
+        (
+            {"max_latency_s": 0.1, "budget": 300.0},
+            "the fastest has expected mean 450 ms | a smaller theta than 10,",
+        ),
+        # the fastest is beyond the budget, and a smaller theta only further beyond
+        (
+            {"max_latency_s": 0.1, "budget": 150.0},
+            "the fastest has expected mean 450 ms | more or faster nodes, or a",
+        ),
+        (
+            {"budget": 90.0},
+            "the cheapest has expected mean 900 ms | a larger theta than 30, a larger budget, or cheaper nodes.",
+        ),
+        # the second is the cheapest of those that are fast enough; of a larger theta is the third, which is not
+        (
+            {"max_latency_s": 0.6, "budget": 120.0},
+            "the cheapest that keeps max_latency_s=0.6 has expected mean 500 ms | a larger budget, or cheaper nodes.",
+        ),
+        (
+            {"max_latency_s": 1.0, "max_p99_s": 3.0, "budget": 90.0},
+            "the cheapest that keeps max_latency_s=1 and max_p99_s=3 has expected mean 900 ms | a larger theta than 30",
+        ),
+    ],
+)
+def test_what_would_help_where_none_keeps_what_is_asked_for(options, words):
+    recommended = recommend(BY_THETA, OptimizeOptions(**options))
+    nearest, helps = words.split(" | ")
+    assert recommended.run_id is None
+    assert nearest in recommended.sentence and f" Next: {helps}" in recommended.sentence
+
+
+def test_a_theta_of_nothing_or_of_no_prices_is_not_to_be_smaller():
+    nothing = runs([200.0], [0.45], theta=0.0)
+    assert " Next: more or faster" in recommend(nothing, OptimizeOptions(max_latency_s=0.1)).sentence
+    free = runs([0.0, 0.0], [0.5, 0.4])
+    assert " Next: more or faster" in recommend(free, OptimizeOptions(max_latency_s=0.1)).sentence
+
+
+def test_chunks_are_where_they_were_written():
+    for stream, dataset in ((False, "placements"), (True, "placement_masks")):
+        for write in (None, ["runs", dataset]):
+            sentence = recommend(PLANS, OptimizeOptions(stream=stream, write=write)).sentence
+            assert f" Where every chunk goes: results/optimize/{dataset}." in sentence
+        sentence = recommend(PLANS, OptimizeOptions(stream=stream, write=["runs", "node_loads"])).sentence
+        assert "Where every chunk goes" not in sentence and "Next" not in sentence
+
+
 def test_the_cheapest_and_the_fastest_stand_beside_the_knee():
     sentence = recommend(PLANS, OptimizeOptions()).sentence
     assert (
