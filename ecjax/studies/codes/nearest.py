@@ -1,5 +1,6 @@
 """What is asked of codes, and, where none keeps it, which comes nearest and what would help."""
 
+from itertools import chain
 from typing import Any
 
 import pandas as pd
@@ -9,10 +10,11 @@ from ecjax.studies.codes.words import domain_of
 from ecjax.studies.spine.sentences import listed
 from ecjax.units import time_text
 
-_PARITY = "more parity, faster repair"
-_ROOM = "lower rates, or more nodes"
-_SPEED = "fewer data chunks, faster nodes, or lower rates"
-_SPACE = "more nodes, or shorter codes"
+_PARITY = ("more parity, faster repair",)
+_REPAIR = "faster repair (repair_bytes_per_s, cluster_bytes_per_s)"
+_ROOM = ("lower rates, or more nodes",)
+_SPEED = ("fewer data chunks, faster nodes, or lower rates",)
+_SPACE = ("more nodes, or shorter codes",)
 
 
 def target_text(run: dict[str, Any]) -> str:
@@ -40,15 +42,16 @@ def nearest_text(rows: list[dict[str, Any]], run: dict[str, Any]) -> str:
     nines = [-1.0 if pd.isna(row["nines"]) else float(row["nines"]) for row in rows]
     best = min(range(len(rows)), key=lambda at: (len(missed[at]), -nines[at]))
     code, (misses, helps) = rows[best]["code"], zip(*missed[best], strict=True)
+    help_words = dict.fromkeys(chain.from_iterable(helps))
     has = "" if nines[best] < 0 else f" with {nines[best]:.1f} nines"
-    return f"{code} comes nearest{has}: {listed(misses)}. Next: {'; '.join(dict.fromkeys(helps))}."
+    return f"{code} comes nearest{has}: {listed(misses)}. Next: {'; '.join(help_words)}."
 
 
-def _missed(row: dict[str, Any], run: dict[str, Any]) -> list[tuple[str, str]]:
+def _missed(row: dict[str, Any], run: dict[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
     """What a code does not keep, in words, and what would help."""
-    missed = []
+    missed: list[tuple[str, tuple[str, ...]]] = []
     if pd.isna(row["nines"]):
-        missed.append(("its repairs queue", _PARITY))
+        missed.append(("its repairs queue", _for_repairs(row)))
     else:
         if row["nines"] < run["durability_nines"]:
             missed.append((f"{run['durability_nines'] - row['nines']:.2g} nines are missing", _PARITY))
@@ -69,3 +72,11 @@ def _missed(row: dict[str, Any], run: dict[str, Any]) -> list[tuple[str, str]]:
                 (f"99 % of full reads take up to {time_text(tail)} with a {domain_of(row)} down", _SPEED)
             )
     return missed
+
+
+def _for_repairs(row: dict[str, Any]) -> tuple[str, ...]:
+    """What shortens the queue of repairs. More parity would make it longer, as there would be more to repair."""
+    pace = row.get("repair_pace")
+    # a code of fewer data chunks reads less for a lost chunk; of one or two of them its parity outweighs that
+    fewer = ", less user_bytes, or fewer data chunks" if row["k"] > 2 else ", or less user_bytes"
+    return _REPAIR + fewer, *(_ROOM if pace is not None and pace < 1 else ())

@@ -500,23 +500,40 @@ def test_no_nines_where_worse_assumptions_make_repairs_queue():
         (
             ["8+3", "4+2"],
             {"max_any_loss": 1e-30},
-            ("8+3 comes nearest with 14.3 nines: any loss is 1.0e-09 a year",),
+            "8+3 comes nearest with 14.3 nines: any loss is 1.0e-09 a year. Next: more parity, faster repair.",
         ),
         (
             ["2x", "4+2"],
             {"durability_nines": 12},
-            ("4+2 comes nearest with 11.1 nines: 0.93 nines are missing",),
+            "4+2 comes nearest with 11.1 nines: 0.93 nines are missing. Next: more parity, faster repair.",
         ),
-        (["8+3"], {"cluster_bytes_per_s": 9e6}, ("8+3 comes nearest: its repairs queue",)),
+        (
+            ["8+3"],
+            {"cluster_bytes_per_s": 9e6},
+            "8+3 comes nearest: its repairs queue. Next: faster repair (repair_bytes_per_s, cluster_bytes_per_s), less "
+            "user_bytes, or fewer data chunks.",
+        ),
     ],
 )
 def test_where_no_code_keeps_all_the_sentence_says_what_is_missed(codes, options, words):
     with ecjax.codes(codes, **options) as results:
         sentence = " ".join(results.sentence.split())
     assert sentence.startswith(f"No code of {len(codes)} has ")
-    for part in words:
-        assert part in sentence
-    assert "Next: more parity, faster repair." in sentence
+    assert words in sentence
+
+
+def test_what_is_advised_shortens_the_queue_of_repairs():
+    """Load of repairs of 8+3 is in proportion to 11 / 8 x (8 + 1), user_bytes and 1 / cluster_bytes_per_s."""
+
+    def loads(codes, **options):
+        with ecjax.codes(codes, **{"cluster_bytes_per_s": 9e6} | options) as results:
+            return results.codes.set_index("code")["repair_load"]
+
+    by_code = loads(["8+3", "4+3", "8+4", "2+1", "2x", "4+2", "3+2"])
+    assert by_code["4+3"] < by_code["8+3"] < by_code["8+4"]
+    assert by_code["2x"] < by_code["2+1"] < by_code["3+2"] < by_code["4+2"]
+    for options in ({"cluster_bytes_per_s": 1.8e7}, {"user_bytes": 250e12}):
+        assert loads(["8+3"], **options)["8+3"] == pytest.approx(by_code["8+3"] / 2)
 
 
 def test_what_nearest_codes_miss():
@@ -544,6 +561,16 @@ def test_what_nearest_codes_miss():
     )
     assert "reads overload its nodes, or leave nothing for repairs. Next: lower rates" in nearest_text(
         [busy], run
+    )
+    queues = {**row, "code": "3x", "k": 1, "nines": None, "status": "unstable"}
+    repair = (
+        "3x comes nearest: its repairs queue and 99 % of full reads take up to 80 ms with a node down. Next: "
+    )
+    repair += "faster repair (repair_bytes_per_s, cluster_bytes_per_s), or less user_bytes; "
+    assert nearest_text([queues], run) == f"{repair}fewer data chunks, faster nodes, or lower rates."
+    # reads leave repairs half of their bandwidth
+    assert nearest_text([queues | {"repair_pace": 0.5, "down_p99_s": 0.04}], run).endswith(
+        "or less user_bytes; lower rates, or more nodes."
     )
 
 
