@@ -57,6 +57,6 @@ def class_axis(out: Path, runs: pd.DataFrame) -> tuple[str, pd.Series, str] | No
 
 def class_names(files: pd.DataFrame) -> pd.Series:
     """Classes of files (rows of ``inputs/files``) as result tables name them: where there are none, by k."""
-    if "service_class" in files:
+    if "service_class" in files and files["service_class"].notna().any():  # stored inputs have all columns
         return files["service_class"].astype(str)
     return "k=" + files["k"].astype(str)

@@ -165,6 +165,18 @@ def test_edges_have_a_bar_each(out, runs):
     assert_allclose(heights[0], [value(place, 10, 0, 0.5) for place in range(5)])
 
 
+def test_of_many_edges_the_first_are_shown(tmp_path):
+    row = {"run_id": "a", "status": "ok", "policy": "lru", "k": 6, "capacity": 10, "items": 9, "mean_s": 1.0}
+    means = [{"run_id": "a", "group": "edge", "edge": f"edge-{e}", "mean_s": 1.0 + e} for e in range(30)]
+    with ResultStore(tmp_path, TABLES, {}) as store:
+        store.commit([row], {"latencies": pa.Table.from_pylist(means[::-1])})
+    figure = edges(tmp_path, replayed(read_results(tmp_path, "runs")))
+    assert_allclose([bar.get_height() for bar in figure.axes[0].patches], 1.0 + np.arange(12))
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == [f"edge-{e}" for e in range(12)]
+    assert figure.get_suptitle() == "Latency by edge (12 of 30 edges)"
+
+
 def test_neighbours_are_a_line_beside_level_ones(out, runs):
     own = up(runs[runs["capacity"] == 10])
     assert neighbours(out, own) is None

@@ -14,6 +14,7 @@ from ecjax.plotting.class_values import class_names, in_a_line
 from ecjax.plotting.runs import names
 from ecjax.studies.optimize.figures import kinds
 from ecjax.studies.optimize.figures.classes import class_convergence, class_latency
+from ecjax.studies.optimize.figures.plans import classes
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.tables.arrow_schemas import dataset_schema
 from ecjax.tables.results import read_results
@@ -197,10 +198,32 @@ def test_kinds_that_do_not_apply_are_left_out_without_a_word(sweep, tmp_path):
     assert "needs the dataset class_plans" in drawn(kinds.draw, out, missing, ["class_latency"])
 
 
+def test_of_many_classes_the_first_have_a_line(tmp_path):
+    row, names = planned("a"), [f"class-{number:02}" for number in range(30)]
+    of_files = [
+        {"run_id": "a", "file_id": name, "n": 4, "k": 2, "latency_s": 1.0 + place}
+        for place, name in enumerate(names)
+    ]
+    files = {"file_id": names, "bytes": [1e6] * 30, "k": [2] * 30, "rate_per_s": [1.0] * 30}
+    with ResultStore(tmp_path, TABLES, IDS, None) as store:
+        store.write_input("files", "i", pa.table(files | {"service_class": names}))
+        plans = pa.Table.from_pylist(of_files, schema=dataset_schema(TABLES, "file_plans", IDS))
+        store.commit([row], {"file_plans": plans})
+    figure = classes(tmp_path, read_results(tmp_path, "runs"))
+    (axes,) = figure.axes
+    assert [line.get_xdata(orig=False).tolist() for line in axes.get_lines()] == [
+        [1.0 + n] for n in range(12)
+    ]
+    assert labels(figure) == [f"class {name}: (4, 2)" for name in names[:12]]
+    assert axes.get_title() == "Latency by class, θ = 0 (12 of 30 classes)"
+
+
 def test_words_for_what_is_told_by_class(tmp_path):
     assert in_a_line('{"1": 1.0, "2": 0.08695652}') == "1/0.087" and in_a_line(None) == ""
     assert class_names(pd.DataFrame({"service_class": [3, 1], "k": [4, 5]})).tolist() == ["3", "1"]
     assert class_names(pd.DataFrame({"k": [4, 5]})).tolist() == ["k=4", "k=5"]
+    stored_without = pd.DataFrame({"service_class": [None, None], "k": [4, 5]})
+    assert class_names(stored_without).tolist() == ["k=4", "k=5"]
     rows = [planned("a"), planned("b", "weighted", importance=importance(0.4))]
     runs = stored(tmp_path, rows)
     assert names(runs) == ["JLOP (priority), C = 1/1", "JLWO (weighted), C = 1/0.4"]

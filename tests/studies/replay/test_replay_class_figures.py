@@ -160,6 +160,24 @@ def test_latency_by_size_weighs_files_by_reads(tmp_path):
     )
 
 
+def test_without_classes_files_of_a_k_are_one(tmp_path):
+    row = replayed("a") | {"method": "certified", "queue": "fcfs", "importance": None}
+    files = [("a", 10.0, 1.0, 300, 20.0), ("b", 30.0, 3.0, 100, 50.0), ("c", 18.0, 2.0, 100, 40.0)]
+    table = latencies(row, {"k=2": (20, 21, 30), "k=3": (18, 19, 40)}, files)
+    with ResultStore(tmp_path, TABLES, IDS, None) as store:
+        told = {"file_id": ["a", "b", "c"], "bytes": [1e6, 3e6, 1e6], "k": [2, 2, 3], "rate_per_s": [1.0] * 3}
+        store.write_input("files", "i", pa.table(told))
+        store.commit([row], {"latencies": table})
+    figure = class_sizes(tmp_path, read_results(tmp_path, "runs"))
+    assert labels(figure)[:2] == ["class k=2", "class k=3"]
+    lines = [container.lines[0] for container in figure.axes[0].containers]
+    drawn = {
+        (tuple(line.get_xdata(orig=False).tolist()), tuple(line.get_ydata(orig=False).tolist()))
+        for line in lines
+    }
+    assert drawn == {((1, 3), (10, 30)), ((1, 3), (20, 50)), ((1,), (18,)), ((1,), (40,))}
+
+
 def test_runs_are_named_by_what_tells_them_apart(tmp_path):
     rows = [replayed("a"), replayed("b", "weighted", importance=importance(0.4))]
     runs = stored(tmp_path, rows)

@@ -26,6 +26,7 @@ from ecjax.studies.cache.words import (
 )
 
 _MOST_POINTS = MOST_PANELS // 2  # of two panels each
+_MOST_EDGES = 12  # whose bars can be told apart
 _TALL = 0.16  # share of the axis that the numbers of a bar take
 
 
@@ -182,17 +183,18 @@ def edges(out: Path, runs: pd.DataFrame) -> Figure | None:
     rows = rows[rows["group"] == "edge"].merge(runs[["run_id", "name", "setting", *POINT]], on="run_id")
     if rows.empty:
         return None
-    names = natural(rows["edge"].unique())
+    every = natural(rows["edge"].unique())
+    names = every[:_MOST_EDGES]
     figure, panels, cut = by_point(rows, wide_enough(rows, 0.5))
     unit = time_unit(rows["mean_s"])
     for axes, part in panels:
         order = list(dict.fromkeys(part["name"]))
         thick = 0.84 / len(names)
-        for step, (edge, colour) in enumerate(zip(names, COLOURS * len(names), strict=False)):
+        for step, (edge, colour) in enumerate(zip(names, COLOURS, strict=False)):
             mean = part[part["edge"] == edge].groupby("name")["mean_s"].mean().reindex(order)
             axes.bar(np.arange(len(order)) - 0.42 + thick * (step + 0.5), mean, 0.92 * thick, color=colour)
         name_bars(axes, order)
         time_axis(axes.yaxis, "mean latency of a read" if axes is panels[0][0] else "", unit)
-    legend(figure, [Patch(color=c, label=e) for e, c in zip(names, COLOURS * len(names), strict=False)])
-    figure.suptitle(f"Latency by edge{cut}")
+    legend(figure, [Patch(color=c, label=e) for e, c in zip(names, COLOURS, strict=False)])
+    figure.suptitle(f"Latency by edge{cut}{few(len(names), len(every), 'edges')}")
     return figure

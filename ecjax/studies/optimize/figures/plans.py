@@ -157,7 +157,8 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
     plans = plans.assign(service_class=files["service_class"].reindex(plans["file_id"]).to_numpy())
     key = "service_class" if plans["service_class"].notna().all() else "k"
     figure, (axes,) = panels()
-    groups = list(plans.groupby(key))
+    every = list(plans.groupby(key))
+    groups = every[:MOST_LINES]
     for place, (name, group) in enumerate(groups):
         values = np.sort(group["latency_s"])
         codes = "/".join(
@@ -169,7 +170,8 @@ def classes(out: Path, runs: pd.DataFrame) -> Figure:
         axes.step(values, share, where="post", label=f"{words}: {codes}", **look)
     axes.set(
         ylabel="share of files at or below",
-        title=f"Latency by class, {_with_theta(runs)[0]}{few(1, len(runs), 'plans')}",
+        title=f"Latency by class, {_with_theta(runs)[0]}{few(1, len(runs), 'plans')}"
+        f"{few(len(groups), len(every), 'classes')}",
         ylim=(0, 1.02),
     )
     time_axis(axes.xaxis, "mean latency of a file, bound for Poisson arrivals", time_unit(plans["latency_s"]))
