@@ -6,6 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from ecjax.console import log
+from ecjax.display import without_secrets
 from ecjax.engine import Engine
 from ecjax.options import checked, identifying
 from ecjax.studies.adapt.figures.kinds import draw
@@ -20,6 +21,7 @@ from ecjax.studies.adapt.tables import TABLES
 from ecjax.studies.spine.batches import Batch
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.recommendation import Recommendation
 
 
@@ -30,6 +32,7 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
         UserError: something the user gave is wrong.
     """
     options = checked(options)
+    _say_unused(options)
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options.out)
@@ -37,6 +40,23 @@ def adapt_study(options: AdaptOptions, console: Console) -> int:
         return recommend(runs)
 
     return run_study(TABLES, options, partial(_work, options), present, console)
+
+
+def _say_unused(options: AdaptOptions) -> None:
+    """Options of generated arrivals, of one class of requests and of a strategy that are not replayed."""
+    if options.trace is not None:
+        trace = f"trace={without_secrets(options.trace)}"
+        say_unused(options, ["load", "requests"], trace)
+        if options.classes is None:
+            say_unused(options, ["bytes"], trace)
+    elif options.steps is not None:
+        say_unused(options, ["load", "requests"], "steps")
+    elif options.rate is not None:
+        say_unused(options, ["load"], "rate")
+    if options.classes is not None:
+        say_unused(options, ["bytes"], "classes")
+    if TOFEC not in options.strategy:
+        say_unused(options, ["memory"], f"strategy={','.join(options.strategy)}")
 
 
 def _work(options: AdaptOptions, engine: Engine) -> Work:

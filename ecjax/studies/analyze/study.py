@@ -22,6 +22,7 @@ from ecjax.studies.spine.log_options import at_peak, shrinking
 from ecjax.studies.spine.logs import log_reading, open_reading
 from ecjax.studies.spine.run import Run
 from ecjax.studies.spine.study import Work, run_study, unfinished
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.fingerprint import fingerprint
 from ecjax.tables.importers import Trace
 from ecjax.tables.read import read_input
@@ -39,6 +40,8 @@ def analyze_study(options: AnalyzeOptions, console: Console) -> int:
         UserError: something the user gave is wrong; no table was written.
     """
     options = checked(options)
+    if not at_peak(options):
+        say_unused(options, ["window_s"], f"rate={options.rate}")
     computed: dict[
         str, pa.Table
     ] = {}  # the datasets, also those that are not written; empty where it was finished

@@ -16,6 +16,7 @@ POLICIES = (
     *("late_binding", "hedged", "direct_or_degraded"),
 )
 QUEUES = ("fcfs", "priority", "partitioned", "shared")
+BY_WEIGHT = {"partitioned", "shared"}  # queues in which each class has a share of a node
 SERVICES = (*LAWS, "empirical")
 ARRIVALS = ("poisson", "bursts", "trace")
 FIGURES = (

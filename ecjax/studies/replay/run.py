@@ -28,7 +28,7 @@ from ecjax.studies.replay.operating_point import (
     weights_of,
     why_unstable,
 )
-from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.replay.options import BY_WEIGHT, ReplayOptions
 from ecjax.studies.replay.predictions import predictions
 from ecjax.studies.replay.services import services
 from ecjax.studies.replay.simulation import Simulation, simulation
@@ -70,7 +70,7 @@ def items_of(case: Case, options: ReplayOptions) -> list[Item]:
 
 
 def _item(case: Case, point: Point, options: ReplayOptions) -> Item:
-    plan, shares = case.plan, point.queue in ("partitioned", "shared")
+    plan, shares = case.plan, point.queue in BY_WEIGHT
     parameters = identifying(options) | asdict(point)
     if point.slow is None:  # run ids are those of before there were slow nodes
         del parameters["slow"]

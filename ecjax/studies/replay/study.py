@@ -15,9 +15,10 @@ from ecjax.display import without_secrets
 from ecjax.engine import Engine
 from ecjax.options import checked
 from ecjax.studies.replay.figures.kinds import draw
-from ecjax.studies.replay.inputs import Case, read_cases
+from ecjax.studies.replay.inputs import Case, queues_of, read_cases
 from ecjax.studies.replay.log import READ_WITH_LOGS, log_work, show_log
-from ecjax.studies.replay.options import NO_PLAN, ReplayOptions
+from ecjax.studies.replay.options import BY_WEIGHT, NO_PLAN, ReplayOptions
+from ecjax.studies.replay.plans import Plan
 from ecjax.studies.replay.recommend import recommend
 from ecjax.studies.replay.run import items_of, solve
 from ecjax.studies.replay.summary import show
@@ -60,12 +61,23 @@ def _say_unused(options: ReplayOptions) -> None:
         say_unused(options, ["probes"], policies)
     if "hedged" not in options.policy:
         say_unused(options, ["hedge_delay_s", "hedges", "hedge_budget"], policies)
+    if not {"fork_join", "hedged"} & set(options.policy):
+        say_unused(options, ["cancel"], policies)
+    if "pareto" not in (options.service or []):
+        say_unused(options, ["pareto_ratio"], f"service={','.join(options.service or [])}")
     if options.arrivals != "bursts":
         say_unused(options, ["burst_factor", "burst_share", "burst_mean_s"], arrivals)
     if options.arrivals == "trace":
         say_unused(options, ["requests"], arrivals)
     if options.plan not in (None, NO_PLAN):
         say_unused(options, ["planning"], f"plan={without_secrets(str(options.plan))}")
+
+
+def _say_unused_weights(options: ReplayOptions, plans: list[Plan]) -> None:
+    """Weights where no queue has them, which plans decide unless the options do."""
+    queues = dict.fromkeys(queue for plan in plans for queue in queues_of(options, plan))
+    if not BY_WEIGHT & queues.keys():
+        say_unused(options, ["weights"], f"queue={','.join(queues)}")
 
 
 def _say_unused_of_logs(unchecked: ReplayOptions, options: ReplayOptions) -> None:
@@ -78,6 +90,7 @@ def _say_unused_of_logs(unchecked: ReplayOptions, options: ReplayOptions) -> Non
 
 def _work(options: ReplayOptions, engine: Engine) -> Work:
     cases = read_cases(options)
+    _say_unused_weights(options, [case.plan for case in cases])
     if len(options.policy) > 1 and all(_reads_all(case) for case in cases):
         log.warning("every read takes all chunks of its file (n = k), so policies cannot differ")
     # a task per replay: its replications take the cores first, then replays do

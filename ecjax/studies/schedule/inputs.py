@@ -116,7 +116,7 @@ def _unscaled(options: ScheduleOptions) -> Iterator[Case]:
         yield from _of_log(options, reading)
         return
     _check_log_is_meant(options, f"a trace of format {format_}")
-    of_reads = ("n", "k", "share_at_zero", "generate", "sources", "clients", "client_bytes_per_s")
+    of_reads = ("n", "k", "share_at_zero", "generate", "sources", "clients")
     say_unused(options, of_reads, f"a trace of format {format_}")
     read = read_coflow_benchmark if format_ == COFLOW_BENCHMARK else read_transfers
     yield _of_transfers(options, read(options.trace, options.sort))

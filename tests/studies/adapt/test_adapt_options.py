@@ -126,3 +126,39 @@ def test_mistakes_are_met_before_anything_is_read(values, message):
     with pytest.raises(UserError) as error:
         checked(AdaptOptions(**values))
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+TRACED = "has no effect beside trace=log.csv"
+UNUSED = [
+    ({}, []),
+    ({"load": [0.5], "requests": 20_000, "bytes": 1e6, "memory": 0.5}, []),
+    # a log of delays has no arrivals
+    ({"delays": ["log.csv"], "load": [0.5], "requests": 20_000, "bytes": 1e6}, []),
+    (
+        {"trace": "log.csv", "load": [0.5], "requests": 20_000, "bytes": 1e6, "rate_scale": [2.0]},
+        [f"load=[0.5] {TRACED}", f"requests=20000 {TRACED}", f"bytes=1000000.0 {TRACED}"],
+    ),
+    (
+        {"steps": [[0, 3], [10, 0]], "load": [0.5], "requests": 20_000, "bytes": 1e6},
+        ["load=[0.5] has no effect beside steps", "requests=20000 has no effect beside steps"],
+    ),
+    (
+        {"rate": [3.0], "load": [0.5], "requests": 20_000},
+        ["load=[0.5] has no effect beside rate"],
+    ),
+    (
+        {"trace": "log.csv", "classes": [{"bytes": 1e6}], "bytes": 1e6},
+        ["bytes=1000000.0 has no effect beside classes"],
+    ),
+    (
+        {"strategy": [STATIC, "greedy"], "memory": 0.5},
+        ["memory=0.5 has no effect beside strategy=static,greedy"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), UNUSED)
+def test_options_that_nothing_reads_are_said(given, said, monkeypatch, caplog):
+    monkeypatch.setattr(adapt, "run_study", lambda *_: 0)
+    assert adapt.adapt_study(AdaptOptions(**given), QUIET) == 0
+    assert [line for line in caplog.messages if " has no effect beside " in line] == said

@@ -642,3 +642,11 @@ def test_a_clock_too_coarse_for_the_gaps_tells_nothing_of_poisson_arrivals(tmp_p
         assert "Poisson arrivals" not in words and "coefficient" not in words
         trace = read_results(tmp_path / name / "out", "traces").iloc[0]
         assert trace["poisson_blocks"] == 0 and np.isnan(trace["poisson_p"])
+
+
+def test_a_window_without_the_peak_has_no_effect(monkeypatch, caplog):
+    monkeypatch.setattr("ecjax.studies.analyze.study.run_study", lambda *_: 0)
+    assert run("log.csv", "out", window_s=10.0) == (0, "")
+    assert caplog.messages == ["window_s=10.0 has no effect beside rate=mean"]
+    caplog.clear()
+    assert run("log.csv", "out", window_s=10.0, rate="peak") == (0, "") and caplog.messages == []

@@ -1,5 +1,7 @@
 """Options of ``ecjax replay`` that nothing reads beside others are said."""
 
+from types import SimpleNamespace
+
 import pytest
 from rich.console import Console
 
@@ -59,3 +61,24 @@ def test_a_log_on_a_plan_has_its_own_reads_and_the_plan_its_own_options(said):
         "planning.theta=[5.0] has no effect beside plan=plans"
     ]
     assert said(planning=OptimizeOptions(theta=[5.0], figures=[]), requests=1000) == []
+
+
+def test_options_of_policies_services_and_queues_that_are_not_replayed(said, caplog):
+    assert said(policy=["fork_join"], cancel=False, service=["pareto", "gamma"], pareto_ratio=10.0) == []
+    assert said(policy=["probabilistic", "late_binding"], cancel=False) == [
+        "cancel=false has no effect beside policy=probabilistic,late_binding"
+    ]
+    assert said(pareto_ratio=10.0) == ["pareto_ratio=10.0 has no effect beside service=auto"]
+
+    def weights_said(queue, *made_for):
+        caplog.clear()
+        plans = [SimpleNamespace(queue=name) for name in made_for]
+        study._say_unused_weights(ReplayOptions(queue=queue, weights=[0.25, 0.75]), plans)
+        return caplog.messages
+
+    # without queue= a plan is replayed as it was made
+    assert weights_said(None, "fcfs", "partitioned") == weights_said(["shared"], "fcfs") == []
+    assert weights_said(None, "priority", "fcfs", "priority") == [
+        "weights=[0.25, 0.75] has no effect beside queue=priority,fcfs"
+    ]
+    assert weights_said(["fcfs"], "partitioned") == ["weights=[0.25, 0.75] has no effect beside queue=fcfs"]

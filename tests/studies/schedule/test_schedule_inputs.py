@@ -268,6 +268,9 @@ def test_options_that_nothing_reads_are_said(tmp_path, caplog):
         f"n=[4] {beside}",
         f"generate.racks=3 {beside}",
     ]
+    caplog.clear()
+    read_cases(options(trace=trace, client_bytes_per_s=1e9))  # the study refuses it
+    assert said(caplog) == []
 
 
 # Reads of a log
