@@ -13,7 +13,7 @@ from ecjax.planning.trace.steady import Steady, steady
 from ecjax.predict.log_remarks import Seen, seen_of
 from ecjax.predict.logged import Logged
 from ecjax.studies.optimize.options import OptimizeOptions
-from ecjax.studies.spine.logs import ANALYZE, log_reading, open_reading
+from ecjax.studies.spine.logs import ANALYZE, log_reading, open_reading, options_in_command
 from ecjax.studies.spine.sentences import word
 from ecjax.tables.datasets import written_by
 from ecjax.tables.patterns import log_location
@@ -96,7 +96,8 @@ def tables_of_analysis(options: OptimizeOptions) -> OptimizeOptions:
         if options.files is None and place.exists():  # a log that is missing is told when it is opened
             raise UserError(
                 f"trace={options.trace}: files=TABLE is missing, the files that the log reads; "
-                f"ecjax analyze {word(options.trace)} out=OUT learns it, then trace=OUT has both"
+                f"ecjax analyze {word(options.trace)}{options_in_command(options)} out=OUT learns it, then trace=OUT "
+                "has both"
             )
         return options
     folder = options.trace.rstrip("/")

@@ -5,6 +5,7 @@ import pandas as pd
 from ecjax.status import Status
 from ecjax.studies.replay.assumptions import beside_arrivals, broken
 from ecjax.studies.replay.options import ReplayOptions
+from ecjax.studies.spine.logs import options_in_command
 from ecjax.studies.spine.sentences import compared, dollars_text, listed, percent_text, with_interval, word
 from ecjax.studies.spine.winners import (
     Winner,
@@ -73,7 +74,7 @@ def _prediction(ended: pd.DataFrame, options: ReplayOptions) -> Recommendation:
     closest = f" That is the closest; {listed(others)} in the mean." if others else ""
     sentence = (
         f"The second half of the log, by service={best['service']} of its first half: {best['prediction']}.{closest} "
-        f"Next, for plans by such laws: ecjax analyze {word(options.trace)}"
+        f"Next, for plans by such laws: ecjax analyze {word(options.trace)}{options_in_command(options)}"
     )
     return Recommendation(
         sentence, best["run_id"], "the closest prediction" if others else "the only prediction"

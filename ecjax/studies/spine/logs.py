@@ -1,6 +1,7 @@
 """One way to open an access log, for all jobs; what ``ecjax analyze`` was told about a log is used again."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -9,7 +10,9 @@ from typing import Any
 
 from ecjax.console import log
 from ecjax.errors import UserError
+from ecjax.options import shown
 from ecjax.studies.spine.log_options import LogOptions
+from ecjax.studies.spine.sentences import word
 from ecjax.tables.background import without_background
 from ecjax.tables.datasets import written_by
 from ecjax.tables.folder import absolute, location, public
@@ -22,6 +25,8 @@ from ecjax.tables.several import Several
 ANALYZE, TRACES = "analyze", "traces"  # the job, and its dataset, that say how a log was read
 LATER = ("keep_ids", "max_rejects")  # options that came after runs had ids
 BACKGROUND = "background"  # option of an analysis: accesses that are work of nodes, no requests
+# texts that a command takes for what they are, without quotes
+_PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf)$)[a-z_]\w*", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,26 @@ def open_reading(reading: Reading) -> Trace:
             f"{reading.path}: has changed since its analysis; allowed: trace={reading.path}, or a new ecjax analyze"
         )
     return without_background(trace, frozenset(values.get(BACKGROUND, ())))
+
+
+def options_in_command(options: LogOptions) -> str:
+    """Options of the log that were set, as another command on it takes them, each after a blank; empty if none was."""
+    defaults = LogOptions()
+    values = {name: getattr(options, name) for name in _names()}
+    set_ones = {name: value for name, value in values.items() if value != getattr(defaults, name)}
+    return "".join(f" {word(f'{name}={_in_command(value)}')}" for name, value in set_ones.items())
+
+
+def _in_command(value: Any) -> str:
+    """A value as Hydra's grammar has it, in which keys have no quotes."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_in_command(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_command, value))}]"
+    if isinstance(value, str) and not _PLAIN.fullmatch(value):
+        text = value.replace('"', r"\"")
+        return f'"{text}"'
+    return shown(value)
 
 
 def background_behind(inputs: Iterable[str]) -> list[str]:

@@ -26,6 +26,12 @@ def test_the_closest_law_is_named_with_the_next_command():
         "closest; service=exponential is off by 60 % in the mean. Next, for plans by such laws: ecjax analyze "
         "'my log.csv'"
     )
+    columns = {"arrival_s": "ts", "file_id": "object key", "bytes": 4096}
+    read_so = ReplayOptions(trace="log.csv", columns=columns, extent_bytes=1024, max_rejects=0.2)
+    assert recommend(predictions(("empirical", 0.103)), read_so).sentence.endswith(
+        "ecjax analyze log.csv 'columns={arrival_s: ts, file_id: \"object key\", bytes: 4096}' extent_bytes=1024 "
+        "max_rejects=0.2"
+    )
     alone = recommend(predictions(("empirical", 0.103)), options)
     assert "closest" not in alone.sentence and alone.among == "the only prediction"
     nothing = predictions(("empirical", float("nan")))

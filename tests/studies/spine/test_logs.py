@@ -1,6 +1,7 @@
 """A log is read by every job as its analysis read it, unless options say otherwise."""
 
 import io
+import shlex
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from rich.console import Console
 
 from ecjax.errors import UserError
@@ -19,7 +21,7 @@ from ecjax.studies.optimize.tables import TABLES as PLANS
 from ecjax.studies.schedule.inputs import read_cases
 from ecjax.studies.schedule.options import ScheduleOptions
 from ecjax.studies.spine.log_options import FORMATS, LogOptions
-from ecjax.studies.spine.logs import log_reading, open_log
+from ecjax.studies.spine.logs import log_reading, open_log, options_in_command
 from ecjax.tables import importers
 from ecjax.tables.folder import location, publishing
 from ecjax.tables.results import read_results
@@ -264,3 +266,22 @@ def test_schedule_reads_the_log_of_an_analysis(tmp_path):
         np.testing.assert_array_equal(one, other)
     with pytest.raises(UserError, match="cannot tell its format"):
         cases(trace=str(log))
+
+
+WORDS = ["ts", "object key", 'a "key"', "it's", "true", "Größe", "1e3", "x:y,z", "{a}", ""]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(options for _, options in LOGS.values()),
+        *({"columns": {"file_id": text, "arrival_s_scale": 0.001}} for text in WORDS),
+        {"keep_ids": True, "max_rejects": 3.0},
+        {"columns": {"op": {"GET": "read", "sizes": [1, 2.5, None, False]}}},
+    ],
+)
+def test_options_of_a_log_are_read_again_from_a_command(options):
+    command = options_in_command(LogOptions(**options))
+    overrides = OverridesParser.create().parse_overrides(shlex.split(command))
+    assert {each.key_or_group: each.value() for each in overrides} == options
+    assert options_in_command(LogOptions()) == ""
