@@ -162,6 +162,19 @@ def test_improvement_over_a_sweep(study):
     assert len(schedule.sweep(out, runs[runs["scheduler"] != "fair"]).axes) == 2
 
 
+def test_transfers_beside_generated_reads_have_no_place_in_their_sweep(tmp_path):
+    generated = [run(scheduler, n=n) for n in (8, 16) for scheduler in ("fair", "dtarget")]
+    transfers = [
+        run(scheduler) | {"run_id": f"{scheduler}-given", "sources": "given", "n": None, "k": None}
+        for scheduler in ("fair", "dtarget")
+    ]
+    (axes,) = schedule.sweep(tmp_path, stored(tmp_path, generated + transfers)).axes
+    (line,) = [line for line in axes.get_lines() if line.get_marker() == "o"]
+    np.testing.assert_allclose(line.get_xdata(orig=False), [8, 16])
+    np.testing.assert_allclose(line.get_ydata(orig=False), [2, 4])
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["8", "16"]
+
+
 def test_names():
     assert scheduler_name("dtarget") == "D-Target" and scheduler_name("of_our_own") == "of our own"
     assert sources_name("smallest_load") == "smallest load first"

@@ -77,6 +77,8 @@ def sweep(out: Path, runs: pd.DataFrame) -> Figure | None:
     if not varying:
         return None
     column, *others = varying
+    # reads of a log, or transfers, beside generated reads have no value of what these are swept over
+    runs, together = (each[each[column].notna()] for each in (runs, together))
     parts = groups(runs, (*others, "setting", "sources"))
     for _, of_rule in together.groupby("sources", sort=False):
         rule = sources_name(of_rule["sources"].iloc[0])
