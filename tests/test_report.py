@@ -174,6 +174,19 @@ def test_distributions_count_up_and_bounds_stand_beside_them():
     assert above["replayed"][:4] == pytest.approx([1.0, 0.4, 0.1, 0.1])
 
 
+def test_arrivals_of_estimates_under_rates_that_vary_are_those_that_come():
+    """With rates=TABLE there is no log."""
+    varying = {"policy": "probabilistic", "arrivals": "poisson", "mean_s": 0.1, "p99_s": 0.3}
+    varying |= {"trace_estimated_mean_s": 0.2, "trace_estimated_p99_s": 0.4}
+    bins = [{"group": "all", "source": "replayed", "lower_s": 0.0, "upper_s": 0.1, "count": 1}]
+    quantiles = {"p50_s": 0.2, "p90_s": 0.3, "p99_s": 0.4, "p999_s": 0.5}
+    latencies = [{"group": "all", "source": "trace_estimated"} | quantiles]
+    section = replay.section(study("replay", [varying], latency_bins=bins, latencies=latencies))
+    for title in ("Mean latency", "99th percentile", "Distribution of latency", "Tail of latency"):
+        names = [trace["name"] for trace in titled(section, title).traces]
+        assert names == ["replayed", "expected, arrivals as they come"]
+
+
 def test_times_of_accesses_are_level_where_there_are_none():
     bins = [
         {"quantity": "service", "op": "read", "lower_s": lower, "upper_s": upper, "count": count}

@@ -15,21 +15,21 @@ from ecjax.tables.cumulative import cumulative
 _VALUES = (
     ("mean_s", "replayed"),
     ("estimated_mean_s", "expected, Poisson arrivals"),
-    ("trace_estimated_mean_s", "expected, the log's arrivals"),
+    ("trace_estimated_mean_s", "expected, arrivals as they come"),
     ("latency_s", "bound, Poisson arrivals"),
     ("observed_mean_s", "observed"),
 )
 _TAIL = (
     ("p99_s", "replayed"),
     ("estimated_p99_s", "expected, Poisson arrivals"),
-    ("trace_estimated_p99_s", "expected, the log's arrivals"),
+    ("trace_estimated_p99_s", "expected, arrivals as they come"),
     ("promised_p99_s", "bound, Poisson arrivals"),
     ("observed_p99_s", "observed"),
 )
 _BY_NAME = {"importance": "importance", "class_rate_scale": "class rates", "slow": "slow"}  # columns of JSON
 _NAMES = ("method", "theta", "policy", "queue", "service", *_BY_NAME, "rate_scale", "size_scale")
 _QUANTILES = (("p50_s", 0.5), ("p90_s", 0.9), ("p99_s", 0.99), ("p999_s", 0.999))
-_WORDS = {"estimated": "expected", "trace_estimated": "expected, the log's arrivals", "bound": "bound"}
+_WORDS = {"estimated": "expected", "trace_estimated": "expected, arrivals as they come", "bound": "bound"}
 _SHARES = ["replay", "source", "latency_s", "share_below"]
 _POINTS, _MOST_RUNS = 400, 6
 _VISIBLE = 1.03  # ratio of the ends of a gap

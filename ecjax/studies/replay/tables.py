@@ -36,7 +36,7 @@ TABLES = job_tables(
         Column("file_count", INTEGER, "", "files replayed"),
         Column("node_count", INTEGER, "", "nodes"),
         Column("replications", INTEGER, "", "independent replications"),
-        Column("requests", INTEGER, "", "reads that were replayed, all replications"),
+        Column("requests", INTEGER, "", "reads that count, of all replications: those after the warm-up"),
         Column("warm_up_share", FLOAT, "", "share of each replication that was dropped"),
         Column("mean_s", FLOAT, "s", "mean latency of reads"),
         Column("ci_s", FLOAT, "s", "half width of its 95 % interval"),
