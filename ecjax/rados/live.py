@@ -24,6 +24,7 @@ _OF_MOVING = frozenset(
 # flags under which no data moves
 _STOPPED = ("nobackfill", "norebalance", "norecover", "pause")
 _FLAGS, _ERROR = "OSDMAP_FLAGS", "HEALTH_ERR"
+_NAMED = 3  # groups of a line
 
 
 class Applied(NamedTuple):
@@ -33,6 +34,13 @@ class Applied(NamedTuple):
     findings: tuple[Finding, ...]  # groups that are not as expected
     line: str  # why it stopped; empty: all batches are in force
     begun: int = 0  # batches of which commands were run
+
+
+class _Stopped(NamedTuple):
+    """Why the wait for a batch ended without it."""
+
+    findings: list[Finding]  # groups that are not as expected
+    why: str  # health has become worse, or the time is over
 
 
 def collect_script(folder: str, seconds: float, command: str) -> str:
@@ -219,10 +227,10 @@ def apply_batches(
     """Apply batches one by one; stop where the cluster is not as it should be.
 
     Before anything is done, the planned groups must be as the plan found them and health no error. After each batch,
-    first the sets are awaited, then active+clean with up = acting on all groups; the next one begins only then, only
-    while health says nothing that it did not say before and that moving data does not explain, and only where nobody
-    else has changed groups of the plan: those of earlier batches are in their new sets, those of later ones are as
-    they were. After the last batch all of them are looked at once more.
+    first the sets are awaited, then active+clean with up = acting on all groups of all pools; the next one begins only
+    then, only while health says nothing that it did not say before and that moving data does not explain, and only
+    where nobody else has changed groups of the plan: those of earlier batches are in their new sets, those of later
+    ones are as they were. After the last batch all of them are looked at, too.
 
     Args:
         look: reads the cluster.
@@ -239,8 +247,8 @@ def apply_batches(
         return Applied(0, (), line)
     if wrong := moved_on(plan, now):
         return Applied(0, tuple(wrong), "groups are not as the plan found them: plan again")
-    if not now.groups.movable.all():
-        return Applied(0, (), "not all groups are active+clean: wait, then apply again")
+    if still := _unclean(now):
+        return Applied(0, (), f"{still}: wait, then apply again")
     first = health()
     if unfit := _unfit(first):
         return Applied(0, (), unfit)
@@ -254,12 +262,12 @@ def apply_batches(
             for line in commands:
                 _run([*shlex.split(command), *shlex.split(line)[1:]])
             expected = Expected(plan.fsid, plan.before, sets)
-            stopped = _awaited(look, lambda: _worse(first, health()), expected, wait_s, say)
-            if stopped is not None:
-                wrong, why = stopped
-                return Applied(made, tuple(wrong), f"batch {number}: {why}", number)
+            found = _awaited(look, lambda: _worse(first, health()), expected, wait_s, say)
+            if isinstance(found, _Stopped):
+                return Applied(made, tuple(found.findings), f"batch {number}: {found.why}", number)
             made, done = number, {**done, **sets}
-            wrong = _changed_by_others(plan, done, entries, look())
+            # as it was read when it was waited for: another look might fail where nothing is wrong
+            wrong = _changed_by_others(plan, done, entries, found)
         except UserError as error:
             # how far it came is what matters most now
             return Applied(made, (), f"batch {number}: {error}", number)
@@ -289,32 +297,43 @@ def _changed_by_others(
     return wrong + [Finding(name, "its upmap entries are others than before", held[name]) for name in others]
 
 
+def _unclean(now: Cluster) -> str:
+    """That groups are not active+clean, or not where they should be, in words; empty: all are."""
+    if not now.unclean:
+        return ""
+    more = ", ..." if len(now.unclean) > _NAMED else ""
+    return f"not all groups are active+clean ({', '.join(now.unclean[:_NAMED])}{more})"
+
+
 def _awaited(
     look: Callable[[], Cluster],
     worse: Callable[[], str],
     expected: Expected,
     wait_s: float,
     say: Callable[[str], None],
-) -> tuple[list[Finding], str] | None:
+) -> Cluster | _Stopped:
     """Wait until sets are as expected and clean; where the cluster cannot be read, it is asked again.
 
     Returns:
-        None, or what is not as expected and why the wait ended: health has become worse, or the time is over.
+        The cluster when it was so, or what is not as expected and why the wait ended.
     """
     end, unread = time.monotonic() + wait_s, ""
     while True:
         wrong: list[Finding] = []
+        late = "it did not take effect"
         try:
             if why := worse():
-                return [], why
+                return _Stopped([], why)
             now = look()
             wrong, unread = findings(expected, now), ""
-            if not wrong and now.groups.movable.all():
-                return None
+            if not wrong:
+                late = _unclean(now)
+            if not late:
+                return now
         except UserError as error:
             if not unread:
                 say(f"{error}; the cluster is asked again")
             unread = f" ({error})"
         if time.monotonic() >= end:
-            return wrong, f"it did not take effect within {wait_s:g} s{unread}"
+            return _Stopped(wrong, f"{late} within {wait_s:g} s{unread}")
         time.sleep(_POLL_S)

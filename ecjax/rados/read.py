@@ -96,6 +96,7 @@ def _cluster(dumps: Dumps, reading: Reading) -> Cluster:
         tuple(pools),
         *_domains(dumps, pools, notes),
         groups,
+        tuple(each["pgid"] for each in latest if not _is_clean(each)),
         entries,
         raw,
         *background,

@@ -78,6 +78,9 @@ class Cluster(NamedTuple):
     # of each pool: whether its rule is there and not understood, so that it may bind positions to buckets
     positions_bound: tuple[bool, ...]
     groups: Groups
+    unclean: tuple[
+        str, ...
+    ]  # groups of all pools, not only of these, that are not clean or not where they should be
     entries: Entries
     raw: Mapping[str, tuple[int, ...]]  # CRUSH's own set by group, as far as it is known
     background: np.ndarray  # (m,) shard reads/s that are no client reads of these groups

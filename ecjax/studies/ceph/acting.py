@@ -51,7 +51,7 @@ def verify_plan(options: CephOptions, console: Console) -> int:
         line = f"The dumps are of cluster {now.fsid}, plan {scripts.run_id} is of {expected.fsid}."
         return _ended(console, line, (), 1)
     made = progress(expected, [sets for _, sets in scripts.batches], now)
-    moving = int((~now.groups.movable).sum())
+    moving = len(now.unclean)
     count = len(scripts.batches)
     still = f"; {count_text(moving, 'group is', 'groups are')} not active+clean yet" if moving else ""
     left = [number for number in range(1, count + 1) if number not in made.in_force]
