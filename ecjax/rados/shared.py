@@ -2,20 +2,20 @@
 
 Such an OSD, as one with the index of a busy pool, would be the busiest one whatever the plan is, and all others could
 have as much to do as it has. What stays on it counts only up to the least that the others can have, so that what is
-least is the largest load of these, and no reads are brought to it.
+least is the largest load of these, and no reads are brought to it but those for which ``within`` of a plan leaves room.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from ecjax.rados.plan import Demand, role_problem
 from ecjax.rados.records import Cluster
 from ecjax.rados.relaxed import Relaxed
+from ecjax.rados.roles import RoleProblem
 from ecjax.rados.spread import allowed_osds, least_spread, pool_work
 
-_ROUNDS = 20
 _SAME = 1e-6  # relatively: what counts stays below the bound that a solver finds
 
 
@@ -33,6 +33,16 @@ class Shared(NamedTuple):
         return counted if counted.any() else np.ones(len(self.able), bool)
 
 
+class Part(NamedTuple):
+    """Pools that share OSDs with each other and with no other pool, m OSDs in all."""
+
+    pools: tuple[int, ...]  # places of them
+    counted: (
+        np.ndarray
+    )  # (m,) bool: their OSDs, without those that have more by what stays there than these at least
+    least: float  # no plan has a smaller max load of these, relative to speed
+
+
 def shared_demand(cluster: Cluster, demand: Demand, tolerance: int | None) -> Shared:
     """The load that plans can share out.
 
@@ -41,56 +51,141 @@ def shared_demand(cluster: Cluster, demand: Demand, tolerance: int | None) -> Sh
         demand: what loads its OSDs.
         tolerance: of ``plan_of``; None: roles only.
     """
-    problem, free = role_problem(cluster, demand)
+    free = _Free.of(cluster, demand, tolerance)
     osds = len(cluster.osds)
-    if not problem.work.any():
+    if not free.work.any():
         return Shared(demand, np.zeros(osds), np.ones(osds, bool))
-    base, speed = problem.base, demand.speed
-    work, there = pool_work(cluster, demand, free), allowed_osds(cluster)
-    open_osds = np.logical_or.reduce(there[work > 0], axis=0)
-
-    def anywhere(full: np.ndarray) -> float | None:
-        inside = open_osds & ~full
-        return least_spread(work, there[:, inside], base[inside], speed[inside])
-
-    def by_roles(full: np.ndarray) -> float | None:
-        level = Relaxed(problem).least_beside(full)
-        # without primaries' work loads are no larger
-        spread = anywhere(full) if demand.primary else 0.0
-        return None if level is None or spread is None else max(level, spread)
-
-    able = open_osds
-    if tolerance is None:
-        able = np.zeros(osds, bool)
-        able[problem.osd[problem.work[problem.group] > 0]] = True
-    even = float((base[able].sum() + work.sum()) / speed[able].sum())
-    level = _level(base / speed, able, even, by_roles if tolerance is None else anywhere)
-    beyond = np.maximum(base / speed - level * (1 - _SAME), 0.0)
-    return Shared(demand._replace(base=demand.base - beyond * speed), beyond, able)
+    beyond = free.beyond()
+    return Shared(demand._replace(base=demand.base - beyond * demand.speed), beyond, free.able)
 
 
-def _level(
-    stays: np.ndarray, able: np.ndarray, even: float, least: Callable[[np.ndarray], float | None]
-) -> float:
-    """Least max load of the OSDs that have no more by what stays there, relative to speed.
+def parts_of(cluster: Cluster, demand: Demand, tolerance: int | None) -> list[Part]:
+    """Pools divided by the OSDs that they may load; none where all of them share OSDs, directly or by others.
+
+    A plan of all pools makes the largest load least, so that parts which have less to do stay as they are.
 
     Args:
-        stays: (m,) load that stays where it is.
-        able: (m,) bool: OSDs whose load plans change.
-        even: load of these if all were alike.
-        least: max load of all but some of them, (m,) bool, which are brought nothing; None where there is none.
+        cluster: as it is.
+        demand: what loads its OSDs.
+        tolerance: of ``plan_of``; None: roles only.
     """
-    if (stays[able] < even).all():
-        return even
-    full = ~able
-    level = np.inf
-    for _ in range(_ROUNDS):
-        level_beside = least(full)
-        if level_beside is None:
-            break
-        level = level_beside
-        more = ~full & (stays >= level * (1 - _SAME))
-        if not more.any():
-            break
-        full |= more
-    return level
+    free = _Free.of(cluster, demand, tolerance)
+    used = free.used.astype(np.int64)
+    _, number = connected_components(used @ used.T > 0, directed=False)
+    numbers = np.unique(number[free.work > 0])
+    parts = []
+    for each in numbers if len(numbers) > 1 else ():
+        inside = number == each
+        alone = free.of_pools(inside)
+        counted = alone.able & (alone.beyond() == 0)
+        least = alone.least(~counted)
+        if least is not None:
+            parts.append(Part(tuple(np.flatnonzero(inside).tolist()), counted, least))
+    return parts
+
+
+class _Free(NamedTuple):
+    """Groups that may change, G of P pools, and the m OSDs that they may load."""
+
+    problem: RoleProblem
+    pool: np.ndarray  # (G,) place of the pool of each
+    work: np.ndarray  # (P,) of each pool
+    allowed: np.ndarray  # (P, m) bool: OSDs that may take it
+    roles_only: bool
+    primary: bool  # whether primaries have work of their own
+
+    @classmethod
+    def of(cls, cluster: Cluster, demand: Demand, tolerance: int | None) -> "_Free":
+        """Those of a cluster, arguments as above."""
+        problem, groups = role_problem(cluster, demand)
+        return cls(
+            problem,
+            cluster.groups.pool[groups],
+            pool_work(cluster, demand, groups),
+            allowed_osds(cluster),
+            tolerance is None,
+            demand.primary > 0,
+        )
+
+    def of_pools(self, inside: np.ndarray) -> "_Free":
+        """Those of some pools, (P,) bool."""
+        groups, count = inside[self.pool], np.diff(self.problem.first)
+        positions = np.repeat(groups, count)
+        problem = self.problem._replace(
+            first=np.concatenate([[0], np.cumsum(count[groups])]).astype(np.int64),
+            osd=self.problem.osd[positions],
+            data=self.problem.data[positions],
+            work=self.problem.work[groups],
+        )
+        return self._replace(problem=problem, pool=self.pool[groups], work=np.where(inside, self.work, 0.0))
+
+    @property
+    def used(self) -> np.ndarray:
+        """(P, m) bool: OSDs whose load the groups of each pool can change."""
+        if not self.roles_only:
+            return self.allowed & (self.work > 0)[:, None]
+        used, group = np.zeros(self.allowed.shape, bool), self.problem.group
+        read = self.problem.work[group] > 0
+        used[self.pool[group[read]], self.problem.osd[read]] = True
+        return used
+
+    @property
+    def able(self) -> np.ndarray:
+        """(m,) bool: OSDs whose load the groups can change."""
+        return self.used.any(axis=0)
+
+    def beyond(self) -> np.ndarray:
+        """(m,) what stays on each OSD above the least that the others can have, relative to speed."""
+        return np.maximum(self.problem.base / self.problem.speed - self._level() * (1 - _SAME), 0.0)
+
+    def least(self, full: np.ndarray) -> float | None:
+        """Max load, relative to speed, beside OSDs that are brought nothing, (m,) bool, or a bound below; None: no way.
+
+        Args:
+            full: those, and all whose load does not change.
+        """
+        problem, level = self.problem, 0.0
+        if self.roles_only:
+            by_roles = Relaxed(problem).least_beside(full)
+            # without primaries' work loads at will are no larger
+            if by_roles is None or not self.primary:
+                return by_roles
+            level = by_roles
+        spread = least_spread(self.work, self.allowed[:, ~full], problem.base[~full], problem.speed[~full])
+        return None if spread is None else max(level, spread)
+
+    def _level(self) -> float:
+        """Least max load of the OSDs that have no more by what stays there, relative to speed; infinite: no way.
+
+        Let least(j) be that beside the j OSDs on which most stays, the last of them with stays(j). Then least(j - 1) <=
+        max(least(j), stays(j)), as nothing has to be brought to the last one. So least(j) <= stays(j) means that
+        least(j - 1) <= stays(j) <= stays(j - 1): the same for j - 1, and for all before. The largest such j is found
+        by halving. From there on least(j) only grows.
+        """
+        base, speed = self.problem.base, self.problem.speed
+        able = self.able
+        order = np.flatnonzero(able)
+        order = order[np.argsort(-(base / speed)[order], kind="stable")]
+        # even(j) <= least(j), as work is at will over all of them; where it is least no further OSD has more that stays
+        rest, room = (np.cumsum(each[order][::-1])[::-1] for each in (base, speed))
+        even = (rest + self.work.sum()) / room
+
+        def beside(count: int) -> float:
+            full = ~able
+            full[order[:count]] = True
+            least = self.least(full)
+            return np.inf if least is None else least
+
+        low, high = 0, int(np.argmin(even))
+        if not high:
+            return float(even[0])
+        level, step = np.inf, 1
+        while low < high:
+            # nearly always it is the first
+            middle = max(high - step + 1, (low + high + 1) // 2)
+            found = beside(middle)
+            if found * (1 - _SAME) <= base[order[middle - 1]] / speed[order[middle - 1]]:
+                low, level = middle, found
+            else:
+                high, step = middle - 1, 2 * step
+        return level if low else beside(0)

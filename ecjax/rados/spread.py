@@ -38,6 +38,8 @@ def least_spread(work: np.ndarray, there: np.ndarray, base: np.ndarray, speed: n
         base: (m,) load that stays where it is.
         speed: (m,).
     """
+    if not len(speed):
+        return None
     pool, osd = np.nonzero(there & (work > 0)[:, None])
     count, number = len(pool), np.arange(len(pool))
     # the last variable is the load

@@ -15,7 +15,8 @@ from ecjax.rados.plan import copied, demand_of, plan_of, role_load, shortened, w
 from ecjax.rados.read import EQUAL, Reading, read_cluster, targets
 from ecjax.rados.records import reads_per_osd
 from ecjax.rados.roles import RoleProblem, plan_roles
-from ecjax.rados.shared import shared_demand
+from ecjax.rados.shared import parts_of, shared_demand
+from ecjax.rados.spread import least_spread
 from ecjax.studies.ceph.scenarios import _drawn
 
 
@@ -339,6 +340,87 @@ def test_an_osd_that_has_too_much_by_what_stays_reads_nothing(tmp_path, seed):
     assert plan.roles.bound <= counted.min() * (1 + 1e-9) and plan.after.max() <= 1.01 * counted.min()
     batches = batches_of(cluster, changes(cluster, plan.sets), shared.demand, plan.before, Limits(0.2, 1e30))
     assert {change.group for batch in batches for change in batch.changes} == set(plan.sets)
+
+
+@pytest.mark.parametrize("tolerance", [None, 5])
+def test_any_number_of_osds_may_have_too_much_by_what_stays(tmp_path, monkeypatch, tolerance):
+    """30 of 60, no two alike: the others read both of their shards of every group, four groups each."""
+    parts, osds = made(hosts=60, per_host=1, pools=((2, 2, 60),), equal=True), np.arange(60)
+    for dump in parts["groups"]:
+        for place, each in enumerate(dump["pg_map"]["pg_stats"]):
+            heavy, others = (place % 30, (place + 7) % 30), (30 + place % 30, 30 + (place + 1) % 30)
+            each["up"] = each["acting"] = [*heavy, *others]
+    cluster = read_cluster(read_dumps(write(tmp_path, parts)))
+    stays = np.where(osds < 30, 1000.0 + osds, 0.0)
+    demand = demand_of(cluster, np.ones(60))._replace(base=stays)
+    asked = []
+
+    def counted(*words):
+        asked.append(words)
+        return least_spread(*words)
+
+    monkeypatch.setattr("ecjax.rados.shared.least_spread", counted)
+    shared = shared_demand(cluster, demand, tolerance)
+    assert len(asked) <= 6  # halvings of 60
+    assert np.flatnonzero(shared.counted).tolist() == list(range(30, 60))
+    np.testing.assert_allclose(shared.demand.base, np.where(osds < 30, 4.0, 0.0), rtol=1e-5)
+    plan = plan_of(cluster, shared.demand, 0.0, tolerance)
+    np.testing.assert_allclose(role_load(cluster, demand, plan.sets), np.where(osds < 30, stays, 4.0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_counts_is_the_least_beside_all_choices_of_full_osds(tmp_path, seed):
+    """Of OSDs alone the least max load is the largest that stays, or that of all being alike."""
+    cluster = cluster_of(tmp_path, hosts=6, per_host=1, pools=((2, 2, 6),), seed=seed)
+    draw, work = np.random.default_rng(seed), 2 * demand_of(cluster, np.ones(6)).work.sum()
+    speed, base = draw.uniform(1, 3, 6), work * draw.lognormal(-1, 2, 6)
+    choices = [list(osds) for count in range(1, 7) for osds in itertools.combinations(range(6), count)]
+    level = min(
+        max((base[osds] / speed[osds]).max(), (base[osds].sum() + work) / speed[osds].sum())
+        for osds in choices
+    )
+    shared = shared_demand(cluster, demand_of(cluster, speed)._replace(base=base), 2)
+    beyond = np.maximum(base / speed - level, 0.0)
+    np.testing.assert_allclose(shared.beyond, beyond, rtol=0, atol=1e-5 * level)
+    assert shared.counted.tolist() == (beyond == 0).tolist()
+
+
+@pytest.mark.parametrize(("tolerance", "primary"), [(2, 0.0), (None, 1.0)])
+def test_what_stays_may_be_beyond_comparison_with_what_is_read(tmp_path, tolerance, primary):
+    """Each OSD has a hundred million times the reads of all groups and more; what the least busy one has counts."""
+    cluster = cluster_of(tmp_path, hosts=4, per_host=1, pools=((1, 3, 4),))
+    demand = demand_of(cluster, np.ones(4), primary=primary)
+    base = 1e8 * demand.work.sum() * np.array([4.0, 2.0, 1.0, 3.0])
+    shared = shared_demand(cluster, demand._replace(base=base), tolerance)
+    np.testing.assert_allclose(shared.demand.base, base.min(), rtol=1e-5)
+    plan = plan_of(cluster, shared.demand, 0.01, tolerance)
+    assert plan.after.max() <= plan.before.max() * (1 + 1e-9)
+    none = np.zeros(0)
+    assert least_spread(np.ones(1), np.zeros((1, 0), bool), none, none) is None
+
+
+def test_pools_are_divided_by_the_osds_that_they_may_load(tmp_path):
+    """Of four pools the first two share osd.2, and the third is alone on three OSDs; the last is not read."""
+    parts = made(hosts=6, per_host=1, pools=((1, 1, 2), (1, 1, 2), (1, 1, 4), (1, 1, 1)))
+    sets = [(0, 1), (1, 2), (2, 0), (2, 0), (3, 4), (3, 5), (3, 5), (4, 5), (0, 5)]
+    for later, dump in enumerate(parts["groups"]):
+        for each, osds in zip(dump["pg_map"]["pg_stats"], sets, strict=True):
+            each["up"] = each["acting"] = list(osds)
+            each["stat_sum"]["num_read"] = 0 if each["pgid"] == "4.0" else 600 * later
+    cluster = read_cluster(read_dumps(write(tmp_path, parts)))
+    demand = demand_of(cluster, np.ones(6))
+    first, last = parts_of(cluster, demand, None)
+    assert (first.pools, last.pools) == ((0, 1), (2,))
+    assert np.flatnonzero(first.counted).tolist() == [0, 1, 2]
+    assert np.flatnonzero(last.counted).tolist() == [3, 4, 5]
+    # four reads/s on three OSDs each, in fractions
+    assert first.least == pytest.approx(4 / 3) == pytest.approx(last.least)
+    # osd.5 has more than the two others have with all reads
+    busy = demand._replace(base=np.array([0, 0, 0, 0, 0, 9.0]))
+    last = parts_of(cluster, busy, None)[1]
+    assert np.flatnonzero(last.counted).tolist() == [3, 4] and last.least == pytest.approx(2.0)
+    # under one rule all of them may be anywhere
+    assert parts_of(cluster, demand, 1) == []
 
 
 def test_an_ordinary_demand_is_shared_as_it_is(tmp_path):
