@@ -8,11 +8,12 @@ import numpy as np
 from ecjax.rados.batches import Batch
 from ecjax.rados.plan import Plan, with_sets
 from ecjax.rados.records import Cluster, is_read
-from ecjax.rados.shared import Shared
+from ecjax.rados.shared import Part, Shared
 from ecjax.studies.spine.batches import Rows
 from ecjax.units import count_text
 
 _NAMED = 3
+_UNEVEN = 0.05  # relatively, above the least load of the busiest OSD: worth a plan of some pools alone
 
 
 def ratio(load: np.ndarray, mean: float | None = None) -> float:
@@ -47,6 +48,32 @@ def note_uncounted(cluster: Cluster, plan: Plan, shared: Shared) -> list[str]:
         f"{count_text(len(others), 'other')} ({few}; busiest: osd.{cluster.osds[busiest]}{times}), where nothing may "
         "change, or more stays than these have at least"
     ]
+
+
+def notes_apart(cluster: Cluster, plan: Plan, parts: Sequence[Part], within: float) -> list[str]:
+    """A line on pools that share no OSD with others and stay uneven, as these have more to do.
+
+    Args:
+        cluster: as it is.
+        plan: of all pools.
+        parts: that these are divided into.
+        within: of the plan.
+    """
+    # what a plan of all pools is made for
+    most = max((part.least for part in parts), default=0.0)
+    lines = []
+    for part in parts:
+        times = float(plan.after[part.counted].max()) / part.least
+        if part.least == most or times <= (1 + within) * (1 + _UNEVEN):
+            continue
+        names = [cluster.pools[pool].name for pool in part.pools]
+        its, it = ("its", "it") if len(names) == 1 else ("their", "them")
+        lines.append(
+            f"pool{'' if len(names) == 1 else 's'} {', '.join(names)}: the busiest of {its} OSDs keeps {times:.3g} "
+            f"times the least load that is possible there, as OSDs of other pools have more to do: "
+            f"pools={','.join(names)} plans {it} alone"
+        )
+    return lines
 
 
 def plan_rows(batches: Sequence[Batch]) -> Rows:

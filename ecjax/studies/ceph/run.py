@@ -12,7 +12,7 @@ from ecjax.predict.plan_estimates import PlanEstimate
 from ecjax.rados.batches import Batch, Limits, batches_of
 from ecjax.rados.commands import changes
 from ecjax.rados.plan import Plan, plan_of, role_load, shortened, with_sets
-from ecjax.rados.shared import Shared, shared_demand
+from ecjax.rados.shared import Shared, parts_of, shared_demand
 from ecjax.status import Status
 from ecjax.stopwatch import Stopwatch
 from ecjax.studies.ceph.inputs import Case
@@ -23,6 +23,7 @@ from ecjax.studies.ceph.rows import (
     command_rows,
     mean_load,
     note_uncounted,
+    notes_apart,
     osd_rows,
     plan_rows,
     ratio,
@@ -78,7 +79,7 @@ def solve(
     for name, item in items.items():
         with Stopwatch(of_process=True) as stopwatch:
             planned = planned_of(case, item.within, settings)
-        row = item.run.row() | columns_of(case, planned, settings)
+        row = item.run.row() | columns_of(case, planned, settings, item.within)
         row |= {"status": str(Status.OK), "solve_s": stopwatch.own_s}
         rows.append(row)
         for dataset, each in datasets_of(case, planned, settings, item.within).items():
@@ -155,7 +156,7 @@ def _latencies(case: Case, batches: list[Batch], service: Service | None) -> lis
     return latencies
 
 
-def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, Any]:
+def columns_of(case: Case, planned: Planned, settings: Settings, within: float) -> dict[str, Any]:
     """What of a plan has columns in ``runs``."""
     plan, roles, cluster, service = planned.plan, planned.plan.roles, case.cluster, settings.service
     mean = mean_load(plan, planned.shared)
@@ -184,6 +185,7 @@ def columns_of(case: Case, planned: Planned, settings: Settings) -> dict[str, An
             (
                 *case.notes,
                 *note_uncounted(cluster, plan, planned.shared),
+                *notes_apart(cluster, plan, parts_of(cluster, case.demand, settings.tolerance), within),
                 *(() if service is None else service.notes),
             )
         ),

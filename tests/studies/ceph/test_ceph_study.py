@@ -282,6 +282,52 @@ def test_apply_asks_again_where_the_cluster_cannot_be_read(place, cluster, capsy
     assert "taken back by batch-001-undo.sh in" in said
 
 
+def test_apply_looks_no_second_time_at_what_it_has_waited_for(place, cluster, capsys, monkeypatch):
+    """Every second dump fails once commands are run: each is asked for again, and none fails in between."""
+    asked = itertools.count()
+
+    def failing(words):
+        if cluster.lines and words[1:3] == ["pg", "dump"] and next(asked) % 2:
+            raise UserError("pg dump: found trouble; allowed: none")
+        return cluster(words)
+
+    monkeypatch.setattr(live, "_run", failing)
+    assert main(["ceph", f"verify={place / 'out'}", "apply=true", "--quiet"]) == 0
+    assert "are in force, read back" in capsys.readouterr().out and next(asked) > 2
+
+
+@pytest.mark.parametrize("kind", [3, 1])  # erasure-coded, replicated
+def test_groups_of_pools_that_a_plan_leaves_alone_are_awaited(
+    place, cluster, capsys, monkeypatch, tmp_path, kind
+):
+    """A plan of one pool, beside a group of the other one that is recovered: before it is applied, then meanwhile."""
+    out = tmp_path / "out"
+    words = [str(place / "dumps"), "pools=e22", WITHIN, "figures=[]", f"out={out}", "--quiet"]
+    assert main(["ceph", *words]) == 0
+    clean, ill = (
+        cluster.parts,
+        cluster.parts | json.loads(json.dumps({name: cluster.parts[name] for name in ("osd", "groups")})),
+    )
+    ill["osd"]["pools"][1]["type"] = kind
+    other = next(each for each in ill["groups"][1]["pg_map"]["pg_stats"] if each["pgid"] == "2.3")
+    other["state"] = "active+undersized+degraded"
+    cluster.parts = ill
+    assert main(["ceph", f"verify={out}", "apply=true", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not all groups are active+clean (2.3)" in said and cluster.lines == []
+    code, printed = verified(capsys, cluster, out, tmp_path / "before")
+    assert code == 1 and "1 group is not active+clean yet" in printed["line"]
+
+    def later(words):
+        cluster.parts = ill if any("pg-upmap" in line for line in cluster.lines) else clean
+        return cluster(words)
+
+    monkeypatch.setattr(live, "_run", later)
+    assert main(["ceph", f"verify={out}", "apply=true", "apply_wait_s=1e-9", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Stopped after 0 of" in said and "batch 1: not all groups are active+clean (2.3) within" in said
+
+
 def test_pools_that_are_made_meanwhile_stop_nothing(place, cluster, capsys, tmp_path):
     """A pool of which there are no groups yet."""
     osd = cluster.parts["osd"]
@@ -562,6 +608,35 @@ def test_a_hot_pool_on_other_osds_hides_no_imbalance(tmp_path, capsys):
     osds = read_results(tmp_path / "with", "osds").set_index("osd")
     # 100 reads for each of the others, which are two of 24 shard reads of an OSD: 600 times their mean
     assert osds.loc[12, "load"] == osds.loc[12, "load_before"] == pytest.approx(600, rel=1e-6)
+
+
+@pytest.mark.parametrize("roles_only", ["true", "false"])
+def test_pools_on_osds_of_their_own_that_stay_uneven_are_named(tmp_path, capsys, roles_only):
+    """Reads of OSDs 0 to 2: 200/s each, which is even. Of 3 to 5: 30, 20 and 10, evenly 20, and no plan sees it."""
+    parts = made(hosts=6, per_host=1, pools=((1, 1, 6), (1, 1, 6)))
+    (rule,) = parts["crush"]["rules"]
+    for number, hosts in ((1, (-2, -3, -4)), (2, (-5, -6, -7))):
+        items = [{"id": host, "weight": 65536, "pos": 0} for host in hosts]
+        root = {"id": -90 - number, "name": f"r{number}", "type_name": "root", "items": items}
+        parts["crush"]["buckets"].append(root)
+        steps = [step | {"item": root["id"]} if step["op"] == "take" else step for step in rule["steps"]]
+        parts["crush"]["rules"].append(rule | {"rule_id": 1 + number, "steps": steps})
+        parts["osd"]["pools"][number - 1]["crush_rule"] = 1 + number
+    sets = [(0, 1), (1, 2), (2, 0)] * 2 + [(3, 4), (3, 5), (3, 4), (4, 5), (4, 3), (5, 3)]
+    for later, dump in enumerate(parts["groups"]):
+        for place, (each, osds) in enumerate(zip(dump["pg_map"]["pg_stats"], sets, strict=True)):
+            each["up"] = each["acting"] = list(osds)
+            each["stat_sum"]["num_read"] = int((100 if place < 6 else 10) * SECONDS) * later
+    words = [str(write(tmp_path / "dumps", parts)), f"roles_only={roles_only}", "figures=[]"]
+    assert main(["ceph", *words, f"out={tmp_path / 'all'}"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Nothing to change" in said and "pool e11:" not in said
+    assert "pool e11-2: the busiest of its OSDs keeps 1.5 times the least load that is possible there" in said
+    assert "pools=e11-2 plans it alone" in said
+    assert main(["ceph", *words, "pools=e11-2", f"out={tmp_path / 'alone'}"]) == 0
+    run = read_results(tmp_path / "alone", "runs").iloc[0]
+    assert run["max_over_mean_before"] == pytest.approx(1.5)
+    assert run["max_over_mean"] == pytest.approx(1.0) and "alone" not in run["notes"]
 
 
 def test_what_if_counts_bytes_where_loads_are_bytes(tmp_path):
