@@ -132,7 +132,7 @@ class _Free(NamedTuple):
     @property
     def able(self) -> np.ndarray:
         """(m,) bool: OSDs whose load the groups can change."""
-        return self.used.any(axis=0)
+        return np.logical_or.reduce(self.used, axis=0)
 
     def beyond(self) -> np.ndarray:
         """(m,) what stays on each OSD above the least that the others can have, relative to speed."""
