@@ -58,7 +58,7 @@ def mistaken(shared, items, worker):
 
 def slow_last(shared, items, worker):
     """The first task takes longest."""
-    time.sleep(0.5 if "0" in items else 0)
+    time.sleep(2.0 if "0" in items else 0)
     return sorted(items)
 
 

@@ -94,7 +94,7 @@ def test_batches_of_what_is_missing_are_as_wide_as_those_of_the_whole(widest, mi
         for lane in range(9)
         for method in ("published", "max_ec")
     ]
-    case, finished = SimpleNamespace(), {item.run.run_id for item in grid[2 * missing :]}
+    case, finished = SimpleNamespace(small=None), {item.run.run_id for item in grid[2 * missing :]}
     made = batches([(case, grid)], lambda _: widest, False, finished)
     assert [len(batch.items) for batch in made] == [2 * count for count in lanes]
     assert all(batch.shared is case for batch in made)
