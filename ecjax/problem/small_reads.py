@@ -185,12 +185,12 @@ def check_listed_orders(files: pa.Table, rows: Rows, traffic: SmallTraffic) -> N
     for file, listed in enumerate(files["nodes"].to_pylist()):
         if not listed or not read[row_of_file[file]]:
             continue
-        own = listed[: k[file]]
-        leader, order = first.setdefault(int(row_of_file[file]), (file, own))
-        if own != order:
-            found, allowed = (", ".join(map(str, each)) for each in (own, order))
+        data = listed[: k[file]]
+        leader, order = first.setdefault(int(row_of_file[file]), (file, data))
+        if data != order:
+            others, allowed = (", ".join(map(str, each)) for each in (data, order))
             raise UserError(
-                f"{of_file(files, file, 'nodes')}: found {found} first; allowed: {allowed} as in row {leader}, the "
+                f"{of_file(files, file, 'nodes')}: found {others} first; allowed: {allowed} as in row {leader}, the "
                 f"data chunks of group {files['group'][file].as_py()!r}, which has small reads (fixed_groups=true)"
             )
 

@@ -262,12 +262,12 @@ def apply_batches(
             for line in commands:
                 _run([*shlex.split(command), *shlex.split(line)[1:]])
             expected = Expected(plan.fsid, plan.before, sets)
-            found = _awaited(look, lambda: _worse(first, health()), expected, wait_s, say)
-            if isinstance(found, _Stopped):
-                return Applied(made, tuple(found.findings), f"batch {number}: {found.why}", number)
+            accepted = _awaited(look, lambda: _worse(first, health()), expected, wait_s, say)
+            if isinstance(accepted, _Stopped):
+                return Applied(made, tuple(accepted.findings), f"batch {number}: {accepted.why}", number)
             made, done = number, {**done, **sets}
             # as it was read when it was waited for: another look might fail where nothing is wrong
-            wrong = _changed_by_others(plan, done, entries, found)
+            wrong = _changed_by_others(plan, done, entries, accepted)
         except UserError as error:
             # how far it came is what matters most now
             return Applied(made, (), f"batch {number}: {error}", number)

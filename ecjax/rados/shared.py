@@ -183,9 +183,9 @@ class _Free(NamedTuple):
         while low < high:
             # nearly always it is the first
             middle = max(high - step + 1, (low + high + 1) // 2)
-            found = beside(middle)
-            if found * (1 - _SAME) <= base[order[middle - 1]] / speed[order[middle - 1]]:
-                low, level = middle, found
+            least = beside(middle)
+            if least * (1 - _SAME) <= base[order[middle - 1]] / speed[order[middle - 1]]:
+                low, level = middle, least
             else:
                 high, step = middle - 1, 2 * step
         return level if low else beside(0)

@@ -10,6 +10,7 @@ pairs themselves; Allan, Proc. IEEE 54, 1966; Barnes and Allan, same issue.) The
 equal ones: (sum n)^2 / sum n^2.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -24,7 +25,6 @@ _LEVEL = 0.01  # of false alarms, all scales together
 _FAR = 0.1  # from 1, dispersion that matters
 _NEAR = 0.3  # from 1, dispersion that would have been seen where arrivals are said to be as Poisson
 _LEAST_PAIRS, _MOST_ERROR = 8.0, 1.0
-_OFF = 0.03  # of the length of a window: 1.024 s, of milliseconds that were joined, is a second
 _LEAST_ARRIVALS = 64  # so few cannot show that they are as Poisson, even where no two ever come together
 
 
@@ -155,18 +155,20 @@ def _most(tick, count, width):
     return place, best
 
 
-def busiest(counts: TickCounts, window_s: float) -> Busiest | None:
-    """The busiest window of so many seconds, wherever it begins; None where the log is shorter than two of them, or the
-    clock or the ticks that are left of it are too coarse: no whole number of them is within 3 % of its length.
+def busiest(counts: TickCounts, window_s: float, tolerance: float = math.inf) -> Busiest | None:
+    """The busiest window of so many seconds in whole ticks, wherever it begins; None where there is none.
+
+    That is where the log is shorter than two of them, where the clock is too coarse, or ``tolerance`` is not kept.
 
     Args:
         counts: arrivals by tick.
         window_s: length (s).
+        tolerance: how far off, as a share of that length, whole ticks may be.
     """
     width = round(window_s / counts.tick_s)
     if width < counts.least or counts.length < 2 * width or not counts.tick.size:
         return None
-    if abs(width * counts.tick_s / window_s - 1) > _OFF:
+    if abs(width * counts.tick_s / window_s - 1) > tolerance:
         return None
     # of a window that is no whole number of ticks the mean is that of as many
     place, most = _most(counts.tick, counts.arrivals, width)

@@ -224,13 +224,13 @@ def test_a_coarse_clock_knows_no_busiest_second():
 )
 def test_windows_that_are_no_whole_number_of_ticks_are_left_out(tick, window, found):
     """A minute by ticks of 45 s would be one of them, and by those of 7 s it would be 63 s; an hour is 80 of 45 s."""
-    row = busiest(by_tick(np.ones(1000, int), tick), window)
+    row = busiest(by_tick(np.ones(1000, int), tick), window, 0.03)
     assert (row if found is None else row.arrivals) == found
 
 
 def test_milliseconds_that_were_joined_know_a_second():
     """Ticks of 64 ms, sixteen of which are 1.024 s."""
-    assert busiest(by_tick(np.ones(1000, int), 0.064), 1.0).arrivals == 16
+    assert busiest(by_tick(np.ones(1000, int), 0.064), 1.0, 0.03).arrivals == 16
 
 
 @pytest.mark.skipif(not CLOUDPHYSICS.exists(), reason="the CloudPhysics trace is not here")

@@ -64,6 +64,14 @@ def test_the_busiest_window_and_its_reads_by_brute_force(tmp_path, tick, rows_ea
     assert (same.reads, same.start_s) == (window.reads, window.start_s)
 
 
+def test_a_window_is_taken_in_whole_ticks():
+    """Of 10.5 s on a clock of seconds ten are left: two reads in each, and two more in the first."""
+    times = np.repeat(np.arange(100.0), 2)
+    times[times == 40] = 41
+    window, inside = window_of_requests(np.sort(times), np.zeros(200, bool), 1.0, 10.5)
+    assert (window.length_s, window.reads) == (10.0, 22) and inside.sum() == 22
+
+
 def test_a_window_that_a_log_does_not_have():
     times = np.array([0.0, 1.0, 2.0, 4.0])
     with pytest.raises(

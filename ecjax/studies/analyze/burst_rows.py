@@ -12,6 +12,7 @@ from ecjax.tables.statistics.ticks import TickCounts
 from ecjax.traffic.burstiness import busiest, verdicts
 
 WINDOWS_S = (1.0, 60.0, 3600.0, 86400.0)
+_TOLERANCE = 0.03  # of these lengths: 1.024 s, of milliseconds that were joined, is a second
 _INTERVALS, _READS_EACH = 1024, 32  # of a rate curve: at most, and on average at least
 
 
@@ -85,7 +86,7 @@ def _burstiness(series: _Series, kind: pa.DataType) -> pa.Table:
 
 def _busiest(series: _Series, kind: pa.DataType) -> pa.Table:
     """A row per length of window that the log has two of, and its clock can tell."""
-    rows = [(window, busiest(series.counts, window)) for window in WINDOWS_S]
+    rows = [(window, busiest(series.counts, window, _TOLERANCE)) for window in WINDOWS_S]
     known = [(window, row) for window, row in rows if row is not None]
     return pa.table(
         {

@@ -135,9 +135,9 @@ def _nearest(plans: pd.DataFrame, options: OptimizeOptions) -> str:
         if affordable and nearest[_COST] > 0 and 0 < nearest["theta"] == plans["theta"].min():
             helps.insert(0, f"a smaller theta than {nearest['theta']:g}")
     else:
-        kept = _limits(by_latency)
+        limits = _limits(by_latency)
         nearest = fast.sort_values([_COST, "mean"]).iloc[0]
-        name = f"the cheapest that keeps {kept}" if kept else "the cheapest"
+        name = f"the cheapest that keeps {limits}" if limits else "the cheapest"
         helps = ["a larger budget", "cheaper nodes"]
         if nearest["theta"] == plans["theta"].max():
             helps.insert(0, f"a larger theta than {nearest['theta']:g}")
