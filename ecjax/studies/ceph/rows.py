@@ -70,7 +70,7 @@ def notes_apart(cluster: Cluster, plan: Plan, parts: Sequence[Part], within: flo
         its, it = ("its", "it") if len(names) == 1 else ("their", "them")
         lines.append(
             f"pool{'' if len(names) == 1 else 's'} {', '.join(names)}: the busiest of {its} OSDs keeps {times:.3g} "
-            f"times the least load that is possible there, as OSDs of other pools have more to do: "
+            f"times the load of reads that are spread there at will, and OSDs of other pools have more to do: "
             f"pools={','.join(names)} plans {it} alone"
         )
     return lines

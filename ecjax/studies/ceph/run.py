@@ -163,6 +163,9 @@ def columns_of(case: Case, planned: Planned, settings: Settings, within: float) 
     before, after = ratio(plan.before, mean), ratio(plan.after, mean)
     bound = roles.bound / mean if mean > 0 else 1.0
     commands = sum(len(change.commands) for batch in planned.batches for change in batch.changes)
+    # for latencies slow OSDs have less to do on purpose
+    by_load = settings.objective == LOAD or service is None
+    parts = parts_of(cluster, case.demand, settings.tolerance) if by_load else []
     columns = {
         "fsid": cluster.fsid,
         "epoch": cluster.epoch,
@@ -185,7 +188,7 @@ def columns_of(case: Case, planned: Planned, settings: Settings, within: float) 
             (
                 *case.notes,
                 *note_uncounted(cluster, plan, planned.shared),
-                *notes_apart(cluster, plan, parts_of(cluster, case.demand, settings.tolerance), within),
+                *notes_apart(cluster, plan, parts, within),
                 *(() if service is None else service.notes),
             )
         ),

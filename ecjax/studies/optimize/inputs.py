@@ -206,8 +206,8 @@ def case_of(options: OptimizeOptions, tables: Tables) -> Case:
         max_chunks_per_site=options.max_chunks_per_site,
     )
     error = tables.error or reason or _error_of(point, partial(feasible, problem))
-    if small is not None and options.fixed_groups:
-        check_listed_orders(files, names.rows, small)
+    if error is None and small is not None and options.fixed_groups:
+        error = _error_of(point, partial(check_listed_orders, files, names.rows, small))
     if bounded(options) and tables.arrivals is not None:
         try:
             check_form(problem, *tables.arrivals.numbers)

@@ -123,6 +123,27 @@ def test_an_empty_list_of_nodes_says_as_little_as_none(tmp_path):
     np.testing.assert_array_equal(*([run[name] for name in columns] for run in found))
 
 
+def test_lists_that_a_loss_leaves_in_another_order_are_an_answer_of_their_own(tmp_path):
+    """Without n2 the data chunks of the group's files would be n1 and n3, or n1 and n4: that answer alone has none."""
+    given = far_apart(
+        tmp_path, 0.01, nodes=[["n1", "n2", "n3", "n4"]] * 8 + [["n1", "n2", "n4", "n3"]], group=["g"] * 9
+    )
+    out = str(tmp_path / "out")
+    options = OptimizeOptions(
+        **given,
+        out=out,
+        theta=[0.0],
+        fixed_groups=True,
+        what_if=["node:n2", "node:n5"],
+        estimate=False,
+        figures=[],
+    )
+    assert optimize_study(options, QUIET) == 1
+    runs = read_results(out, "runs").set_index("what_if")
+    assert runs.loc["node:n2", "status"] == "infeasible" and runs.loc["node:n5", "status"] == "ok"
+    assert runs["error"]["node:n2"].startswith("files: column nodes, row 8")
+
+
 def test_latency_of_a_group_is_of_all_its_reads(tables, tmp_path):
     """One file with full reads alone beside one with many small ones: weights are their rates, as the column says."""
     files = pq.read_table(tables["files"]).to_pydict()
