@@ -19,10 +19,8 @@ from ecjax.traffic.two_moments import Path, workload_path
 
 RAW, DENOISED = "raw", "denoised"
 _LONG_WAIT = 1.5  # of c_0: beyond it episodes of overload make the wait
-_GROWTH, _MOST_GROWTH = (
-    1.5,
-    64.0,
-)  # of the pieces of a block, each to the one before; most where pairs are many
+_GROWTH = 1.5  # of the pieces of a block, each to the one before
+_MOST_GROWTH = 64.0  # where pairs are many
 # of pieces and files: an estimate keeps ten arrays of them at a time, of 0.25 GB each
 _MOST_PAIRS = 2**25
 _STEADY = 0.05  # nearness of both moments to those of a steady queue

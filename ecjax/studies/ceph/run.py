@@ -53,6 +53,11 @@ class Settings(NamedTuple):
     what_if: list[str]  # scenarios
     objective: str  # what is least: load, mean or p99
 
+    @property
+    def timed(self) -> Service | None:
+        """Times by which plans are made; None: by loads, as is asked for, or for want of times."""
+        return None if self.objective == LOAD else self.service
+
 
 class Planned(NamedTuple):
     """A plan and its batches, and latencies as it is and after each batch; none where they are not known."""
@@ -95,9 +100,9 @@ def planned_of(case: Case, within: float, settings: Settings) -> Planned:
     Where latencies are to be least, OSDs get work by powers of their speed, from all alike to much more for fast ones,
     and the plan with the least estimate is taken, or none where none is less than it is now.
     """
-    if settings.objective == LOAD or settings.service is None:
+    if settings.timed is None:
         return _planned(case, within, settings)
-    mean = settings.service.moments[0]
+    mean = settings.timed.moments[0]
     relative = mean.mean() / mean
     speeds = [relative**power for power in _POWERS]
     plans = [
@@ -164,8 +169,7 @@ def columns_of(case: Case, planned: Planned, settings: Settings, within: float) 
     bound = roles.bound / mean if mean > 0 else 1.0
     commands = sum(len(change.commands) for batch in planned.batches for change in batch.changes)
     # for latencies slow OSDs have less to do on purpose
-    by_load = settings.objective == LOAD or service is None
-    parts = parts_of(cluster, case.demand, settings.tolerance) if by_load else []
+    parts = parts_of(cluster, case.demand, settings.tolerance) if settings.timed is None else []
     columns = {
         "fsid": cluster.fsid,
         "epoch": cluster.epoch,

@@ -124,10 +124,8 @@ def _check_columns(options: OptimizeOptions) -> None:
     """
     source = str(options.files)
     schema = open_batches(source).schema
-    names, set_for_all = (
-        schema.names,
-        {"k": options.k, "d": options.d, "min_extra_chunks": options.min_extra_chunks},
-    )
+    names = schema.names
+    set_for_all = {"k": options.k, "d": options.d, "min_extra_chunks": options.min_extra_chunks}
     names += [name for name, value in set_for_all.items() if value is not None and name not in names]
     check_columns(names, Place(schema.empty_table(), "files", source))
 
