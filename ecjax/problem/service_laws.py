@@ -62,9 +62,12 @@ def _is_affine(nodes: pa.Table) -> bool:
 
 
 def mean_chunk_bytes(files: Files) -> float:
-    """Mean size of the chunks that are read, B."""
-    chunks = np.asarray(files.rate * files.k)
-    return float(chunks @ np.asarray(files.chunk_bytes) / chunks.sum()) if chunks.any() else 1.0
+    """Mean size of the chunks that are read, B; of all data chunks where files have no such reads, only small ones."""
+    k = np.asarray(files.k, float)
+    chunks = np.asarray(files.rate) * k
+    if not chunks.any():
+        chunks = k
+    return float(chunks @ np.asarray(files.chunk_bytes) / chunks.sum())
 
 
 def service_laws(

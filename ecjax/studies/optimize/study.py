@@ -30,7 +30,9 @@ from ecjax.studies.optimize.streamed import streamed_work
 from ecjax.studies.optimize.summary import show
 from ecjax.studies.optimize.tables import TABLES
 from ecjax.studies.optimize.what_if_words import say_answers
+from ecjax.studies.spine.log_options import at_peak
 from ecjax.studies.spine.study import Work, computed, run_study
+from ecjax.studies.spine.unused import say_unused
 from ecjax.tables.ids import id_types
 from ecjax.tables.recommendation import Recommendation
 
@@ -42,6 +44,8 @@ def optimize_study(options: OptimizeOptions, console: Console) -> int:
         UserError: something the user gave is wrong; nothing was written.
     """
     options = checked(options)
+    if not at_peak(options):
+        say_unused(options, ["window_s"], f"rate={options.rate}")
 
     def present(runs: pd.DataFrame) -> Recommendation | None:
         show(runs, console, options)

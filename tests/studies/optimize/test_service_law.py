@@ -114,3 +114,12 @@ def test_laws_of_one_size_do_not_go_with_several(tmp_path):
 def test_mean_chunk_size_is_of_the_chunks_that_are_read():
     two = pa.table({"file_id": ["a", "b"], "bytes": [10.0, 40.0], "k": [1, 2], "rate_per_s": [3.0, 1.0]})
     assert mean_chunk_bytes(files_arrays(read_input(two, "files"))) == pytest.approx((3 * 10 + 2 * 20) / 5)
+
+
+def test_files_with_small_reads_alone_have_laws_of_their_data_chunks():
+    """Not of a byte, where what a chunk takes beside its bytes would be all of it."""
+    two = pa.table({"file_id": ["a", "b"], "bytes": [10.0, 40.0], "k": [1, 2], "rate_per_s": [0.0, 0.0]})
+    two = two.append_column("small_rate_per_s", pa.array([1.0, 1.0])).append_column(
+        "small_bytes", pa.array([4.0, 4.0])
+    )
+    assert mean_chunk_bytes(files_arrays(read_input(two, "files"))) == pytest.approx((10 + 2 * 20) / 3)

@@ -298,6 +298,15 @@ def test_plans_for_the_rates_of_the_busiest_window(tmp_path):
         checked(OptimizeOptions(rate="peak"))
 
 
+def test_a_window_without_the_peak_has_no_effect(monkeypatch, caplog):
+    monkeypatch.setattr("ecjax.studies.optimize.study.run_study", lambda *_: 0)
+    assert optimize_study(OptimizeOptions(window_s=10.0), QUIET) == 0
+    assert caplog.messages == ["window_s=10.0 has no effect beside rate=mean"]
+    caplog.clear()
+    assert optimize_study(OptimizeOptions(window_s=10.0, rate="peak", trace="log.csv"), QUIET) == 0
+    assert caplog.messages == []
+
+
 def test_plans_for_shrunk_rates(tmp_path, caplog):
     names = logged(tmp_path)
     caplog.set_level("INFO")
