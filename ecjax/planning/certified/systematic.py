@@ -10,7 +10,7 @@ import numpy as np
 from ecjax.machine_code import njit
 from ecjax.planning.certified.choice import COLD, HOT, NONE, choose
 from ecjax.planning.certified.loops import _dollars, usable
-from ecjax.planning.certified.waits import node_value
+from ecjax.planning.certified.waits import term_of, wait_of
 
 GOLDEN = 0.6180339887498949
 
@@ -207,16 +207,15 @@ def polish(order, service, rows, rate, kinds, loads, chunks, z):
 
 @njit()
 def node_cost(service, j, load, z):
-    """F of node j at a rate of reads, s, where all chunks have one size."""
-    work, reads = np.empty(3), np.empty(1)
-    for p in range(3):
-        work[p] = service.background[j, p] + max(load, 0.0) * service.moments[p, j, 0]
-    reads[0] = max(load, 0.0)
-    penalty = service.penalty * service.rate
-    return (
-        node_value(work, reads, service.mean[j], service.variance[j], z, service.alone, penalty)
-        / service.rate
+    """F of node j at a rate of reads, s, where all chunks have one size: ``node_value`` without arrays to make."""
+    reads, moments, other = max(load, 0.0), service.moments, service.background
+    wait, spread, over = wait_of(
+        other[j, 0] + reads * moments[0, j, 0],
+        other[j, 1] + reads * moments[1, j, 0],
+        other[j, 2] + reads * moments[2, j, 0],
     )
+    term = term_of(reads, wait, spread, service.mean[j, 0], service.variance[j, 0], z, service.alone)
+    return (term + service.penalty * service.rate * over * over) / service.rate
 
 
 @njit(inner=True)

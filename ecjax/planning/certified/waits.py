@@ -30,20 +30,30 @@ def node_value(work, reads, mean, variance, z, alone, penalty):
         alone: whether k = 1 everywhere.
         penalty: price of a load of 1.
     """
-    room = 1.0 - work[0]
+    wait, spread, over = wait_of(work[0], work[1], work[2])
+    total = 0.0
+    for c in range(len(reads)):
+        total += term_of(reads[c], wait, spread, mean[c], variance[c], z, alone)
+    return total + penalty * over * over
+
+
+@njit(inner=True)
+def wait_of(first, second, third):
+    """Mean of a node's wait, s, its variance, s^2, and how far its load is into what is nearly full, by its sums."""
+    room = 1.0 - first
     over = max(0.0, 1 - room / NEARLY_FULL)
     inverse = 1 / room if over == 0 else (1 + over + over * over) / NEARLY_FULL
-    wait = 0.5 * work[1] * inverse
-    spread = work[2] * inverse / 3 + wait * wait
-    total = 0.0
+    wait = 0.5 * second * inverse
+    return wait, third * inverse / 3 + wait * wait, over
+
+
+@njit(inner=True)
+def term_of(reads, wait, spread, mean, variance, z, alone):
+    """Reads of one size, 1/s, times the bound's term of one chunk after such a wait, s x 1/s."""
     if alone:
-        for c in range(len(reads)):
-            total += reads[c] * (wait + mean[c])
-    else:
-        for c in range(len(reads)):
-            d = wait + mean[c] - z
-            total += reads[c] * 0.5 * (d + np.sqrt(d * d + spread + variance[c]))
-    return total + penalty * over * over
+        return reads * (wait + mean)
+    d = wait + mean - z
+    return reads * 0.5 * (d + np.sqrt(d * d + spread + variance))
 
 
 class Slopes(NamedTuple):
