@@ -1,6 +1,7 @@
 """Plans of files that come in pieces: the relaxation of whole tables, and choices that keep every rule."""
 
 import tracemalloc
+from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,7 @@ from ecjax.planning.streamed.placing import Placing
 from ecjax.planning.streamed.relaxation import Lane, Sites, problem_of, relaxed
 from ecjax.planning.streamed.tally import Code, Piece, Tally, codes_of, steps_of
 
-FILES, THETA = 30_000, 0.5
+FILES, THETA = 60_000, 0.5
 PIECE = 7_001
 PLAIN = Lane(THETA, 1.0, 1.0)
 
@@ -33,13 +34,25 @@ def pieces_of(problem):
         yield Piece(k[part], k[part], length[part], rate[part])
 
 
-def streamed(problem, sites=None, lane=PLAIN, again=False, threads=2):
+def relaxation(problem, sites, lane, threads):
     tally = Tally()
     for piece in pieces_of(problem):
         tally.add(piece)
     counts = tally.counts()
     by_step = problem_of(counts, problem.nodes, float(problem.files.chunk_bytes[0]), sites)
-    answer = relaxed(counts, by_step, lane, Settings(), threads)
+    return counts, relaxed(counts, by_step, lane, Settings(), threads)
+
+
+@cache
+def known(files, load, per_site=None, threads=3):
+    """A problem, its sites, and its relaxation, which takes longer than placing the files: once for all tests."""
+    problem = untuned(9, files, load).problem()
+    sites = None if per_site is None else Sites(np.arange(12) % 5, per_site)
+    return problem, sites, relaxation(problem, sites, PLAIN, threads)
+
+
+def streamed(problem, sites=None, lane=PLAIN, again=False, threads=3, relaxed_as=None):
+    counts, answer = relaxed_as or relaxation(problem, sites, lane, threads)
     choices = Placing(counts, answer, lane, sites, threads)
     masks = list(choices.place(pieces_of(problem)))
     if again:
@@ -61,9 +74,8 @@ def streamed(problem, sites=None, lane=PLAIN, again=False, threads=2):
 def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site, files, load, again, monkeypatch):
     # not all of the files are placed once more
     monkeypatch.setattr(busiest, "_MOST", 12 * 1000)
-    problem = untuned(5, files, load).problem()
-    sites = None if per_site is None else Sites(np.arange(12) % 5, per_site)
-    _, answer, figures, read, stored = streamed(problem, sites, again=again)
+    problem, sites, relaxed_as = known(files, load, per_site)
+    _, answer, figures, read, stored = streamed(problem, sites, again=again, relaxed_as=relaxed_as)
     files = problem.files
     np.testing.assert_array_equal(read.sum(axis=1), np.asarray(files.k))
     np.testing.assert_array_equal(stored.sum(axis=1), np.asarray(files.k + files.min_extra_chunks))
@@ -84,8 +96,7 @@ def test_a_plan_keeps_every_rule_and_is_worth_what_it_says(per_site, files, load
 @pytest.mark.parametrize("per_site", [None, 2])
 def test_choices_looked_up_are_those_made_file_by_file(per_site, monkeypatch):
     monkeypatch.setattr(busiest, "_MOST", 12 * 1000)
-    problem = untuned(9, 60_000, 0.7).problem()
-    sites = None if per_site is None else Sites(np.arange(12) % 5, per_site)
+    problem, sites, relaxed_as = known(FILES, 0.7, per_site)
     tabulated = []
     made = Placing._tabulated
 
@@ -94,9 +105,9 @@ def test_choices_looked_up_are_those_made_file_by_file(per_site, monkeypatch):
         return tabulated[-1]
 
     monkeypatch.setattr(Placing, "_tabulated", recorded)
-    *_, figures, read, stored = streamed(problem, sites)
+    *_, figures, read, stored = streamed(problem, sites, relaxed_as=relaxed_as)
     monkeypatch.setattr(placing, "_MOST_TABLE_BYTES", 0)
-    *_, expected, read_each, stored_each = streamed(problem, sites)
+    *_, expected, read_each, stored_each = streamed(problem, sites, relaxed_as=relaxed_as)
     assert tabulated[0] is not None and tabulated[1] is None
     np.testing.assert_array_equal(read, read_each)
     np.testing.assert_array_equal(stored, stored_each)
@@ -110,17 +121,17 @@ def test_plans_are_the_same_on_any_number_of_cores(table_bytes, monkeypatch):
     monkeypatch.setattr(busiest, "_MOST", 12 * 1000)
     monkeypatch.setattr(placing, "_MOST_TABLE_BYTES", table_bytes)
     monkeypatch.setattr(placing, "_PART", 100)
-    problem = untuned(9, 60_000, 0.7).problem()
-    *_, figures, read, stored = streamed(problem, again=True, threads=1)
-    *_, others, read_by_three, stored_by_three = streamed(problem, again=True, threads=3)
+    problem, _, by_one = known(FILES, 0.7, threads=1)
+    by_three = known(FILES, 0.7)[-1]
+    *_, figures, read, stored = streamed(problem, again=True, threads=1, relaxed_as=by_one)
+    *_, others, read_by_three, stored_by_three = streamed(problem, again=True, threads=3, relaxed_as=by_three)
     np.testing.assert_array_equal(read, read_by_three)
     np.testing.assert_array_equal(stored, stored_by_three)
     np.testing.assert_array_equal(figures.load, others.load)
 
 
 def test_the_bound_is_that_of_the_whole_table():
-    problem = untuned(6, FILES, 0.6).problem()
-    _, answer, *_ = streamed(problem)
+    problem, _, (_, answer) = known(FILES, 0.7)
     bins = Bins(passes_of(problem, THETA))
     whole = prove(bins, 1e-4, 200)[1]
     assert answer.lower_bound == pytest.approx(whole, rel=3e-6)
