@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planning.certified.untuned import check, limited, passes_of, untuned
 
+from ecjax.planning.certified import lanes
 from ecjax.planning.certified.certify import Settings, certify
 from ecjax.planning.certified.lanes import plan_lanes
 from ecjax.planning.certified.relax import loads_of
@@ -99,16 +100,27 @@ def test_no_descent_over_the_same_chunks_ends_lower(seed):
 
 @lru_cache
 def near_saturation(nodes, files, seed):
-    """A problem, and its certified plan: whole choices overload nodes, or are 10 to 30 % above the bound."""
+    """A problem, its lane's plan and bound, and the certificate that these are made from.
+
+    Whole choices overload nodes, or are 10 to 30 % above the bound.
+    """
     case = untuned(seed, files, 0.95, nodes=nodes)
-    problem = case.problem()
-    return case, problem, certify(passes_of(problem, THETA), Settings())
+    problem, made = case.problem(), []
+
+    def recorded(*args):
+        made.append(certify(*args))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lanes, "certify", recorded)
+        plans, bounds, _ = plan_lanes(problem, np.array([THETA]), np.ones(1), np.ones(1), Settings())
+    (certificate,) = made
+    return case, problem, plans, bounds, certificate
 
 
 @pytest.mark.parametrize(("nodes", "files", "seed", "gap"), [(12, 60, 1, 1e-3), (12, 1000, 1, 3e-4)])
 def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, gap):
-    case, problem, certificate = near_saturation(nodes, files, seed)
-    plans, bounds, _ = plan_lanes(problem, np.array([THETA]), np.ones(1), np.ones(1), Settings())
+    case, problem, plans, bounds, certificate = near_saturation(nodes, files, seed)
     assert certificate.split is not None
     evaluation = EVALUATE(problem, certificate.probabilities, certificate.stored, THETA)
     assert float(evaluation.objective) > 1.1 * bounds[0]
@@ -117,7 +129,7 @@ def test_near_saturation_reads_of_few_rows_are_shared_out(nodes, files, seed, ga
 
 
 def test_an_earlier_split_plan_stays():
-    _, problem, certificate = near_saturation(12, 60, 1)
+    _, problem, *_, certificate = near_saturation(12, 60, 1)
     first = certificate.split
     # the most read chunks of each row, and the others as cold ones
     rank = np.argsort(np.argsort(-first.probabilities - 0.5 * first.stored, axis=1, kind="stable"), axis=1)
