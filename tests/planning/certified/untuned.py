@@ -72,8 +72,8 @@ def untuned(seed: int, files: int, load: float, nodes: int = 12) -> problems.Cas
 def dear_and_cheap(files: int) -> problems.Case:
     """Files of one chunk each on two alike nodes, of which one has place for nothing: both have work for 3/4.
 
-    With theta = 3e6 s and 20,000 files a file that leaves the other saves 150 s: the best plans keep the node of no
-    cost at a load of about 1 - 6e-5, at which reads wait for minutes.
+    With a theta of 150 s times the files, a file that leaves the other saves 150 s: the best plans keep the node of no
+    cost at a load of about 1 - 6e-5, or a file below that, at which reads wait for minutes.
     """
     nodes = pd.DataFrame(
         {
