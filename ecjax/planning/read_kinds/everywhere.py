@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ecjax.machine_code import njit, writable
 from ecjax.planning.problem import Problem, prices, usable
 from ecjax.planning.read_kinds.model import KindModel
-from ecjax.planning.read_kinds.read_terms import Answer, least_sums
+from ecjax.planning.read_kinds.read_terms import Answer, least_places, least_sums
 
 MOST_ENTRIES = (
     600_000  # prices that one evaluation compares, where chunks have some or some nodes may hold none
@@ -65,7 +66,7 @@ class AnyPlacementTerm:
             allowed = np.ones((1, m), bool)
         self.spare = np.maximum(floor - self.k, 0)
         self.placed = np.where(self.small_k > 0, floor, 0)
-        self.cost, self.allowed = np.where(allowed, cost, np.inf), allowed
+        self.cost, self.allowed = np.where(allowed, cost, np.inf), writable(allowed)
         rows = max(len(self.k), len(self.small_k))
         self.entries = rows * m * max(self.rate.shape[1], sizes) * (len(_SPLITS) if self.priced else 1)
         self.beside = np.asarray(problem.nodes.background)
@@ -122,57 +123,74 @@ class AnyPlacementTerm:
 
     def _small(self, prices: np.ndarray, z_joined: float, split: float) -> tuple[np.ndarray, _Small]:
         """What small reads of each row pay, (R,) s/s, and their loads."""
-        columns, m, rows = self.columns, len(prices), len(self.small_k)
-        allowed = np.broadcast_to(self.allowed, (rows, m))
-        paid = least_sums(np.broadcast_to(self._stored(1 - split), (rows, m)), self.placed)[0]
-        shape = rows, m, self.by_chunk.shape[1]
+        columns, rows = self.columns, len(self.small_k)
+        stored = np.broadcast_to(self._stored(1 - split), (rows, len(prices)))
+        paid = least_sums(stored, self.placed)[0]
+        shape = rows, len(prices), self.by_chunk.shape[1]
         loads = _Small(np.zeros(shape), np.zeros(shape), np.zeros(rows))
-        for size, (alone, joined) in enumerate(
-            zip(prices[:, columns.direct].T, prices[:, columns.joined].T, strict=True)
-        ):
-            coded, taken = self._degraded(joined)
-            coded = coded + z_joined
-            each = np.minimum(alone, coded)
-            by_chunk = self.by_chunk[:, size]
-            order = np.argsort(np.where(allowed, each, np.inf), axis=1, kind="stable")
-            order = order[:, : by_chunk.shape[1]]
-            read = by_chunk > 0
-            costs = np.where(read, np.take_along_axis(each, order, axis=1), 0.0)
-            paid = paid + np.sum(np.where(read, by_chunk * costs, 0.0), axis=1)
-            at = np.zeros((rows, m))
-            np.put_along_axis(at, order, by_chunk, axis=1)
-            cheaper = coded < alone
-            loads.direct[:, :, size] = at * ~cheaper
-            loads.joined_rate[:] += np.sum(at * cheaper, axis=1) + self.by_width[:, size].sum(axis=1)
-            for k, nodes in taken.items():
-                some = self.small_k == k
-                loads.joined[some, :, size] = (at[some] * cheaper[some]) @ nodes
-            for several in np.flatnonzero(self.by_width[:, size].any(axis=0)).tolist():
-                rate = self.by_width[:, size, several]
-                some = rate > 0
-                least, nodes = least_sums(
-                    np.where(allowed[some], joined, np.inf), np.full(some.sum(), several)
-                )
-                paid[some] += rate[some] * (z_joined + least)
-                loads.joined[some, :, size] += rate[some, None] * nodes
+        alone, joined = (np.ascontiguousarray(prices[:, each].T) for each in (columns.direct, columns.joined))
+        reads = self.small_k, self.by_chunk, self.by_width, self.allowed
+        _cheapest(*reads, alone, joined, z_joined, paid, loads)
         return paid, loads
 
-    def _degraded(self, price: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-        """Least price of k chunks beside one on each node, (R, m), and the nodes of these, (m, m) by k."""
-        m = len(price)
-        coded = np.full((len(self.small_k), m), np.inf)
-        where: dict[int, np.ndarray] = {}
-        order = np.argsort(price, kind="stable")
-        for k in np.unique(self.small_k[self.small_k > 0]).tolist():
-            if m <= k:
-                continue
-            cheap, next_one = order[:k], order[k]
-            least = np.full(m, price[cheap].sum())
-            least[cheap] += price[next_one] - price[cheap]
-            coded[self.small_k == k] = least
-            taken = np.zeros((m, m))
-            taken[:, cheap] = 1.0
-            taken[cheap, cheap] = 0.0
-            taken[cheap, next_one] = 1.0
-            where[k] = taken
-        return coded, where
+
+@njit()
+def _cheapest(small_k, by_chunk, by_width, allowed, alone, joined, z_joined, paid, loads):
+    """Small reads to the nodes where they pay least.
+
+    Args:
+        small_k: (R,) chunks that decode a file of the row, 0 where it has no small reads.
+        by_chunk: (R, S, K) 1/s, reads of one chunk, the most read chunk first.
+        by_width: (R, S, K + 1) 1/s, those of several chunks by their number.
+        allowed: (R, m) or (1, m), which nodes hold chunks of the row.
+        alone: (S, m) s, prices of direct chunks.
+        joined: (S, m) s, those of joined ones.
+        z_joined: s.
+        paid: (R,) s/s; result: more by what these reads pay.
+        loads: ``_Small`` of zeros; result: the reads.
+    """
+    rows, sizes, width = by_chunk.shape
+    m = alone.shape[1]
+    each, coded, wanted = np.empty(m), np.empty(m), np.empty(m)
+    cheap, order, most = np.empty(m, np.int64), np.empty(m, np.int64), small_k.max()
+    for size in range(sizes):
+        least_places(joined[size], most + 1, cheap)
+        for row in range(rows):
+            of_row, k = allowed[min(row, len(allowed) - 1)], small_k[row]
+            # the price of k chunks beside one on each node: where that is among the cheapest k the next one stands in
+            coded[:] = np.inf
+            if 0 < k < m:
+                least = 0.0
+                for place in cheap[:k]:
+                    least += joined[size, place]
+                coded[:] = least + z_joined
+                for place in cheap[:k]:
+                    coded[place] = least + (joined[size, cheap[k]] - joined[size, place]) + z_joined
+            for j in range(m):
+                each[j] = min(alone[size, j], coded[j])
+                wanted[j] = each[j] if of_row[j] else np.inf
+            for chunk in range(least_places(wanted, width, order)):
+                rate, j = by_chunk[row, size, chunk], order[chunk]
+                if rate <= 0:
+                    continue
+                paid[row] += rate * each[j]
+                if not coded[j] < alone[size, j]:
+                    loads.direct[row, j, size] += rate
+                    continue
+                loads.joined_rate[row] += rate
+                for place in cheap[:k]:
+                    loads.joined[row, cheap[k] if place == j else place, size] += rate
+            for several in range(width + 1):
+                rate = by_width[row, size, several]
+                if rate <= 0:
+                    continue
+                loads.joined_rate[row] += rate
+                paid[row] += rate * z_joined
+                for j in range(m):
+                    wanted[j] = joined[size, j] if of_row[j] else np.inf
+                found = least_places(wanted, several, order)
+                if found < several:
+                    paid[row] = np.inf
+                for j in order[:found]:
+                    paid[row] += rate * wanted[j]
+                    loads.joined[row, j, size] += rate

@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ecjax.machine_code import njit
 from ecjax.planning.read_kinds.model import KindModel
 
 
@@ -102,11 +103,47 @@ class PlacementTerm:
 
 def least_sums(costs: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sum of the k least of each row, (B,), infinite where fewer are finite; and which they are, (B, N) bool."""
-    order = np.argsort(costs, axis=1, kind="stable")
-    chosen = np.zeros(costs.shape, bool)
-    np.put_along_axis(chosen, order, np.arange(costs.shape[1]) < k[:, None], axis=1)
-    total = np.sum(np.where(chosen, costs, 0.0), axis=1)
-    return np.where(k <= costs.shape[1], total, np.inf), chosen
+    return least_of_rows(np.ascontiguousarray(costs, float), np.ascontiguousarray(k, np.int64))
+
+
+@njit(inner=True)
+def least_places(costs, count, places):
+    """Places of the ``count`` least, if there are so many, least first, of equal ones the first; and their number.
+
+    Numba's sort takes seconds to compile, and sorts what nobody asks for.
+    """
+    found = 0
+    for place in range(len(costs)):
+        if found < count:
+            found += 1
+        elif not costs[place] < costs[places[found - 1]]:
+            continue
+        at = found - 1
+        while at > 0 and costs[place] < costs[places[at - 1]]:
+            places[at] = places[at - 1]
+            at -= 1
+        places[at] = place
+    return found
+
+
+@njit()
+def least_of_rows(costs, k):
+    """As ``least_sums``; of equal ones the first. Arrays in C order, k (B,) int64."""
+    rows, width = costs.shape
+    total, chosen = np.zeros(rows), np.zeros((rows, width), np.bool_)
+    places = np.empty(width, np.int64)
+    for row in range(rows):
+        if k[row] <= 0:
+            continue
+        for place in places[: least_places(costs[row], k[row], places)]:
+            chosen[row, place] = True
+        # in the order of the columns
+        for place in range(width):
+            if chosen[row, place]:
+                total[row] += costs[row, place]
+        if k[row] > width:
+            total[row] = np.inf
+    return total, chosen
 
 
 def counted(nodes: np.ndarray, chosen: np.ndarray, rate: np.ndarray, count: int) -> np.ndarray:

@@ -26,7 +26,7 @@ from ecjax.planning.read_kinds.everywhere import AnyPlacementTerm
 from ecjax.planning.read_kinds.model import Loads, node_work, small_work
 from ecjax.planning.read_kinds.node_minimum import node_minimum
 from ecjax.planning.read_kinds.price_model import PriceModel
-from ecjax.planning.read_kinds.read_terms import PlacementTerm
+from ecjax.planning.read_kinds.read_terms import PlacementTerm, least_sums
 from ecjax.planning.read_kinds.rectangle import RectangleBound
 from ecjax.planning.read_kinds.sizes import few_sizes
 from ecjax.planning.read_kinds.spread import prices_at
@@ -232,6 +232,22 @@ def test_bound_over_all_placements_is_below_every_one():
         values = direct_formula(problem.nodes, [], pairs, shares[:, :, None] * others, (4.0, 1.0), Z[::8])
         best = min(best, paid + values.min())
     assert least <= best * (1 + 1e-9)
+
+
+def test_least_sums_are_those_of_sorted_rows():
+    """Equal costs, infinite ones, and more asked for than there are."""
+    random = np.random.default_rng(0)
+    costs = random.integers(0, 6, (200, 9)).astype(float)
+    costs[random.uniform(size=costs.shape) < 0.2] = np.inf
+    k = random.integers(0, 12, 200)
+    total, chosen = least_sums(costs, k)
+    sums = [np.sort(row)[:some].sum() if some <= 9 else np.inf for row, some in zip(costs, k, strict=True)]
+    np.testing.assert_allclose(total, sums)
+    first = [
+        np.isin(np.arange(9), np.argsort(row, kind="stable")[:some])
+        for row, some in zip(costs, k, strict=True)
+    ]
+    np.testing.assert_array_equal(chosen, first)
 
 
 @pytest.mark.parametrize("seed", range(20))
