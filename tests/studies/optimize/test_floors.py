@@ -5,8 +5,13 @@ import json
 import pytest
 
 from ecjax.cli import main
+from ecjax.durability import floors as judged_floors
+from ecjax.durability.assessment import loss_states
+from ecjax.durability.floors import mds
+from ecjax.durability.repair_times import RepairCluster
 from ecjax.errors import UserError
 from ecjax.options import checked, identifying
+from ecjax.studies.optimize import floors
 from ecjax.studies.optimize.inputs import read_tables
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.tables.results import read_results
@@ -121,15 +126,21 @@ def test_codes_end_at_64_chunks(tmp_path, k, words):
     assert words in str(error.value) and "more nodes" not in str(error.value)
 
 
-def test_codes_of_too_many_states_of_loss_are_not_tried(tmp_path):
-    """Fifteen sites of four nodes with four chunks each: with 28 chunks beyond 32 there are millions of states."""
+def test_codes_of_too_many_states_of_loss_are_not_tried(tmp_path, monkeypatch):
+    """Fifteen sites of four nodes, four chunks in each at most: over 4000 states from nine chunks beyond 32."""
+    assert floors.MOST_STATES == judged_floors.MOST_STATES == 4000
+    cluster = RepairCluster(15, 4, 1, 1e13, 1e8, 1e10, 60.0)
+    assert [loss_states(mds(32, extra), cluster) for extra in (8, 9)] == [2905, 4661]
+    # chains of nearly 4000 states are long to solve, and refused in the same way
+    for module in (floors, judged_floors):
+        monkeypatch.setattr(module, "MOST_STATES", 400)
     nodes = nodes_table(tmp_path / "nodes.csv", [f"s{at % 15}" for at in range(60)])
     options = OptimizeOptions(
         nodes=nodes, k=[32], durability_nines=30.0, domain="site", max_chunks_per_site=4, user_bytes=1e13
     )
     with pytest.raises(UserError) as error:
         list(read_tables(checked(options)))
-    assert "more than 4000 states of loss and repairs run" in str(error.value)
+    assert "more than 400 states of loss and repairs run" in str(error.value)
     assert "allowed: a smaller k, fewer nines" in str(error.value)
 
 
