@@ -16,7 +16,8 @@ from ecjax.problem import builtin
 from ecjax.problem.arrays import files_arrays, nodes_arrays
 from ecjax.problem.cluster_options import ClusterOptions
 from ecjax.problem.service_laws import service_laws
-from ecjax.queueing import estimate
+from ecjax.programs import program
+from ecjax.queueing.estimate import LEVELS, Estimate
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 
@@ -86,10 +87,14 @@ def test_rows_are_padded_to_few_numbers_of_them(count, rows):
 
 def test_what_is_compiled_beside_the_planning_is_what_the_estimate_needs(monkeypatch):
     traced = []
-    curves = estimate._curves
-    monkeypatch.setattr(estimate, "_curves", lambda *given: traced.append(1) or curves(*given))
+
+    def estimate_of(reads, load, condensed):
+        traced.append(1)
+        # tracing the estimate itself takes seconds, and it is of the same arrays
+        return Estimate(load.rate[0], jnp.zeros(len(LEVELS)), *[None] * 5)
+
+    monkeypatch.setattr(plan_estimates, "ESTIMATE", program(estimate_of))
     monkeypatch.setattr(plan_estimates, "_BEGUN", set())
-    # no other test estimates files of three sizes with these nodes
     problem, laws, probabilities = plan_of(21)
     sizes = np.choose(np.arange(21) % 3, [1e6, 2e6, 3e6])
     problem = replace(problem, files=replace(problem.files, chunk_bytes=jnp.asarray(sizes)))
