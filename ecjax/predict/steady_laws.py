@@ -9,7 +9,7 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 
 from ecjax.predict.common_writes import common_writes
 from ecjax.predict.mixtures import Cells, joined, laws_of_quantiles
@@ -113,33 +113,36 @@ def _chosen(
     few = int(np.clip(MOST_KINDS // mixed, 1, _OF_CLASS))
     weight = rates / rows.rate
     # one by one: classes may be as many as files, which together fill gigabytes
-    stand_for = [_conditional(reads[group], draws, weight, few) for group in range(mixed)]
+    kind, amount = (np.split(each, reads.indptr[1 : 1 + mixed]) for each in (reads.indices, reads.data))
+    stands_for = [_conditional(kind[group], amount[group], draws, weight, few) for group in range(mixed)]
     # a file is its own kind, however seldom it is read
-    weights = vstack([*stand_for, reads[mixed:]], "csr")
+    data = np.concatenate([*stands_for, amount[mixed]])
+    weights = csr_matrix((data, reads.indices, reads.indptr), reads.shape, copy=True)
     weights.eliminate_zeros()
     chosen = np.union1d(drawn, weights.indices)
     return chosen, rates[chosen], weights[:, chosen]
 
 
-def _conditional(reads: csr_matrix, draws: np.ndarray, weight: np.ndarray, few: int) -> csr_matrix:
-    """Reads of a group, (1, K), as those kinds that are drawn, or, where few of its kinds are, as so many of its own.
+def _conditional(
+    kind: np.ndarray, amount: np.ndarray, draws: np.ndarray, weight: np.ndarray, few: int
+) -> np.ndarray:
+    """Reads of a group, (n,), as those kinds that are drawn, or, where few of its kinds are, as so many of its own.
 
     Args:
-        reads: of the group, (1, K).
+        kind: that the group reads, (n,).
+        amount: its reads of each, (n,).
         draws: how often each kind is drawn, (K,).
         weight: rate of what is drawn, in that of the kind, (K,).
         few: draws.
     """
-    kind, amount, total = reads.indices, reads.data, reads.data.sum()
+    total = amount.sum()
     if draws[kind].sum() >= few:
         sample = amount * weight[kind]
-        stands_for = sample * (total / sample.sum())
-    elif total == 0:
-        return reads
-    else:
-        drawn = np.searchsorted(np.cumsum(amount), (np.arange(few) + 0.5) / few * total)
-        stands_for = np.bincount(drawn, minlength=len(kind)) * (total / few)
-    return csr_matrix((stands_for, kind, reads.indptr), reads.shape)
+        return sample * (total / sample.sum())
+    if total == 0:
+        return amount
+    drawn = np.searchsorted(np.cumsum(amount), (np.arange(few) + 0.5) / few * total)
+    return np.bincount(drawn, minlength=len(kind)) * (total / few)
 
 
 def _write_rates(writes: BinnedReads, per_s: np.ndarray) -> np.ndarray:
