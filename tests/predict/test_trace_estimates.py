@@ -30,6 +30,7 @@ from ecjax.predict.mixtures import laws_of_quantiles
 from ecjax.predict.plan_estimates import Kinds
 from ecjax.predict.read_samples import Groups
 from ecjax.predict.trace_estimates import trace_estimate
+from ecjax.programs import keep_traces
 from ecjax.queueing.service_law import ServiceLaw, Stalls, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.streams.arrivals import Factors
@@ -283,6 +284,7 @@ def test_bins_are_wider_where_they_are_too_many_for_the_nodes(monkeypatch):
     fine, _ = bins_of(given, files, 1, mean / 4)
     most = fine.bins // 3
     monkeypatch.setattr(logged, "MOST_NUMBERS", most)
+    keep_traces(True)  # it is a part of no program
     coarse, _ = bins_of(given, files, 1, mean / 4)
     assert fine.width_s.min() == pytest.approx(mean / 4) and coarse.bins <= most
     assert coarse.width_s.min() / fine.width_s.min() in (4, 8, 16)
@@ -627,6 +629,7 @@ def test_reads_of_many_files_are_those_of_few_that_count_alike(monkeypatch):
     kinds = read_samples.file_kinds(placed.probabilities, placed.chunk_bytes)
     assert trace_estimates._of_few_files(arrivals, placed, kinds, groups) is arrivals
     monkeypatch.setattr(trace_estimates, "_MANY", 1000)
+    keep_traces(True)  # it is a part of no program
     few = trace_estimates._of_few_files(arrivals, placed, kinds, groups)
     assert len(np.unique(few.reads.file)) == 3 and len(np.unique(few.writes.file)) == 2
     of_group = np.where(np.arange(2000) == 0, 2, groups.class_of_file)
@@ -646,6 +649,7 @@ def test_blocks_are_cut_into_fewer_pieces_where_pairs_are_many(monkeypatch):
     (arrivals, placed, load), groups, sojourn = _two_queues(2000, 60_000)
     pairs = paths.paths(arrivals, placed).denoised.reads.reads
     monkeypatch.setattr(paths, "_MOST_PAIRS", len(pairs) // 2)
+    keep_traces(True)  # it is a part of no program
     fewer = paths.paths(arrivals, placed).denoised.reads.reads
     assert len(fewer) <= len(pairs) // 2
     assert fewer.sum() == pytest.approx(pairs.sum())
