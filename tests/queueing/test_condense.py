@@ -11,6 +11,9 @@ from ecjax.queueing.condense import condense
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 
+# the programs run for longer than optimizing them takes
+pytestmark = pytest.mark.usefixtures("optimized")
+
 NODES, FILES, K = 36, 24, 3
 LEVELS = (0.5, 0.99)
 

@@ -24,6 +24,9 @@ from ecjax.queueing import (
 from ecjax.queueing.dependence import pair_correlation
 from ecjax.queueing.workload import node_arrivals
 
+# the programs run for longer than optimizing them takes
+pytestmark = pytest.mark.usefixtures("optimized")
+
 # one shape for most tests, so that few programs are compiled: 4 files, 6 nodes, k up to 4
 R, M, MOST = 4, 6, 4
 GROUPS = np.array([0, 1, 1, 2])
