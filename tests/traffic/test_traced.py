@@ -1,5 +1,7 @@
 """The laws in JAX against those on the host, and the derivatives of the estimate by the plan."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from plain_queues import probabilities
 from scipy import special
 
+from ecjax.programs import program
 from ecjax.queueing.service_law import ServiceLaw, UnitLaw
 from ecjax.queueing.workload import Workload
 from ecjax.traffic.bins import bin_arrivals
@@ -20,6 +23,26 @@ SERVICE = ServiceLaw.of_nodes(UnitLaw.named("gamma", shape=2.0), scale=0.1, node
 PLAN = probabilities(SETS, 2, 4)
 PLAN[2] = [0.9, 0.0, 0.7, 0.4]
 LOAD = Workload.of(np.ones(3), 1.0, 2, SERVICE)
+
+
+@partial(program, static_argnums=5)
+def traced_laws(points, plan, load, seen, kind, k):
+    return latency_laws(points, seen, kind, readers(points, plan, load), k)
+
+
+@program
+def figures_with_slopes(steps, scales, log, load, points):
+    """Mean and quantile of PLAN with its steps and scales, and their derivatives by the steps."""
+
+    def figures(step, scale):
+        plan = jnp.asarray(PLAN) + step * jnp.array([[0.0] * 4, [0.0, 1.0, -1.0, 0.0], [0.0] * 4])
+        mean, quantile = traced_latency(plan, log, load, points, scale, most_steps=4)
+        return jnp.stack([mean, quantile[0]])
+
+    def with_slopes(step, scale):
+        return jax.jvp(lambda by: figures(by, scale), (step,), (jnp.ones(()),))
+
+    return jax.vmap(with_slopes)(steps, scales)
 
 
 def test_gamma_laws_of_the_table():
@@ -40,13 +63,7 @@ def test_laws_on_the_host_are_those_in_jax():
     sizes = np.asarray(LOAD.sizes)
     host = host_laws(points, seen, kind, host_readers(points, PLAN, np.ones(3), sizes, SERVICE, None))
     at = jnp.asarray(points)
-
-    @jax.jit
-    def laws(seen, kind):
-        of = readers(at, jnp.asarray(PLAN), LOAD)
-        return latency_laws(at, seen, kind, of, 2)
-
-    traced = laws(Seen(*map(jnp.asarray, seen)), jnp.asarray(kind, jnp.int32))
+    traced = traced_laws(at, jnp.asarray(PLAN), LOAD, seen, kind.astype(np.int32), 2)
     np.testing.assert_allclose(traced, host, atol=5e-3)
     assert np.all(np.diff(host, axis=1) >= -1e-12)
     np.testing.assert_allclose(law_means(at, traced), law_means(at, jnp.asarray(host)), rtol=5e-3)
@@ -59,15 +76,8 @@ def _means(load, seen, files):
     channels = None if load.channels is None else np.asarray(load.channels)
     of = host_readers(points, plan, size, np.asarray(load.sizes), load.service, load.connect, channels)
     host = law_means(jnp.asarray(points), jnp.asarray(host_laws(points, seen, kind, of)))
-
-    @jax.jit
-    def laws(seen):
-        at = jnp.asarray(points)
-        return law_means(
-            at, latency_laws(at, seen, jnp.asarray(kind), readers(at, jnp.asarray(plan), load), 1)
-        )
-
-    return np.asarray(host), np.asarray(laws(Seen(*map(jnp.asarray, seen))))
+    traced = traced_laws(points, plan, load, seen, kind, 1)
+    return np.asarray(host), np.asarray(law_means(jnp.asarray(points), traced))
 
 
 def test_reads_of_an_idle_node_take_as_long_as_their_size():
@@ -96,18 +106,8 @@ def test_mean_and_quantile_are_differentiable_and_batched_over_plans_and_rates()
     times = np.sort(np.concatenate([rng.uniform(0, 40, 60), rng.uniform(10, 12, 40)]))
     reads, _ = bin_arrivals(times, rng.integers(0, 3, 100), 3, 0.5)
     log, points = traced_log(reads, most=32), jnp.asarray(grid(0.1, 3.0))
-
-    def figures(step, scale):
-        plan = jnp.asarray(PLAN) + step * jnp.array([[0.0] * 4, [0.0, 1.0, -1.0, 0.0], [0.0] * 4])
-        mean, quantile = traced_latency(plan, log, LOAD, points, scale, most_steps=4)
-        return jnp.stack([mean, quantile[0]])
-
-    def with_slopes(step, scale):
-        value, slope = jax.jvp(lambda by: figures(by, scale), (step,), (jnp.ones(()),))
-        return value, slope
-
     steps = jnp.array([-1e-5, 0.0, 1e-5, 0.0])
-    value, slope = jax.jit(jax.vmap(with_slopes))(steps, jnp.array([1.0, 1.0, 1.0, 1.5]))
+    value, slope = figures_with_slopes(steps, jnp.array([1.0, 1.0, 1.0, 1.5]), log, LOAD, points)
     value, slope = np.asarray(value), np.asarray(slope)
     np.testing.assert_allclose(slope[1], (value[2] - value[0]) / 2e-5, rtol=2e-2)
     assert np.all(value[3] > value[1])
