@@ -1,5 +1,8 @@
 """Small reads from tables to a plan, its read kinds, and their replay: the hot node of the durability document."""
 
+import math
+from bisect import bisect_right
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -164,32 +167,34 @@ def plain_replay(kinds, placed, policy, requests):
         others = kept if len(own) > 1 else [node for node in kept if node not in own]
         use = [int(node[1:]) for node in coded["node_id"]]
         share = coded["share"].iloc[0] if len(coded) else 0.0
-        reads.append((rows["rate_per_s"].iloc[0], own, others, share, use, coded["probability"].to_numpy()))
+        # systematic sampling: each with its probability, three in all
+        ends = np.append(np.cumsum(coded["probability"])[:-1], 3.0).tolist()
+        reads.append((rows["rate_per_s"].iloc[0], own, others, share, use, ends))
     rate = np.array([each[0] for each in reads])
-    times = np.cumsum(random.exponential(1 / rate.sum(), requests))
-    free, latency = np.zeros(8), np.zeros(requests)
-    for number, which in enumerate(random.choice(len(rate), requests, p=rate / rate.sum())):
-        _, own, others, share, use, probability = reads[which]
+    times = np.cumsum(random.exponential(1 / rate.sum(), requests)).tolist()
+    free, latency = [0.0] * 8, np.zeros(requests)
+    # lists, as NumPy takes a hundred times as long for eight numbers
+    for number, which in enumerate(random.choice(len(rate), requests, p=rate / rate.sum()).tolist()):
+        _, own, others, share, use, ends = reads[which]
         time = times[number]
         if policy == "probabilistic":
             nodes = own
             if random.random() < share:
-                # systematic sampling: each with its probability, three in all
-                ends = np.concatenate([[0.0], np.cumsum(probability)])
-                ends[-1] = 3.0
                 start = random.random()
-                nodes = [use[int(np.searchsorted(ends, start + i, side="right")) - 1] for i in range(3)]
+                nodes = [use[bisect_right(ends, start + i)] for i in range(3)]
         else:
-            expected = np.maximum(free - time, 0.0) + 0.01
+            expected = [max(each - time, 0.0) + 0.01 for each in free]
             sooner = sorted(others, key=lambda node: (expected[node], random.random()))[:3]
 
             def last(some, expected=expected):
-                return expected[some].max() + 0.004 * np.sqrt(len(some) - 1)
+                return max(expected[node] for node in some) + 0.004 * math.sqrt(len(some) - 1)
 
             nodes = sooner if last(sooner) < last(own) else own
+        end = 0.0
         for node in nodes:
             free[node] = max(time, free[node]) + 0.006 + random.exponential(0.004)
-            latency[number] = max(latency[number], free[node] - time)
+            end = max(end, free[node] - time)
+        latency[number] = end
     batches = latency[requests // 10 :].reshape(20, -1).mean(axis=1)
     return batches.mean(), batches.std(ddof=1) / np.sqrt(20)
 
