@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from ecjax.problem.cluster_options import ClusterOptions
+from ecjax.programs import keep_traces
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.optimize.study import optimize_study
 from ecjax.studies.replay.options import ReplayOptions
@@ -110,9 +111,11 @@ def test_writes_and_background_work_arrive_there_too(tmp_path):
 def test_fewer_replications_at_a_time_are_the_same(plan, tmp_path, monkeypatch):
     whole = replayed(tmp_path / "whole", "jax", plan=plan)
     monkeypatch.setattr("ecjax.studies.replay.simulation.usable_bytes", lambda: 1.0)
+    keep_traces(True)  # it is a part of no program
     none = replayed(tmp_path / "none", "jax", plan=plan)
     assert none["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
     monkeypatch.setattr("ecjax.studies.replay.simulation.Simulation.lanes_on_device", lambda *_: 2)
+    keep_traces(True)  # it is a part of no program
     two = replayed(tmp_path / "two", "jax", plan=plan)
     assert two["mean_s"][0] == pytest.approx(whole["mean_s"][0], rel=1e-9)
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from ecjax.planning import Problem
 from ecjax.predict import logged
 from ecjax.predict.logged import varying_estimate
+from ecjax.programs import keep_traces
 from ecjax.studies.optimize.options import OptimizeOptions
 from ecjax.studies.replay import run, trace_predictions
 from ecjax.studies.replay.logged_reads import logged_reads
@@ -30,6 +31,7 @@ from ecjax.tables.results import read_results
 def no_poisson(monkeypatch):
     """Estimates of mean rates take long to compile, and are tested elsewhere."""
     monkeypatch.setattr(run, "predictions", lambda *_: {})
+    keep_traces(True)  # it is a part of no program
 
 
 def _log(folder, files, busy_s=2.0, count=400):
@@ -227,6 +229,7 @@ def test_the_estimate_under_varying_rates_is_of_the_time_that_is_replayed(tmp_pa
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trace_predictions, "varying_estimate", estimated)
+        keep_traces(True)  # it is a part of no program
         _, code, _, _ = _replayed(tmp_path, plan=plan, rates=rates, requests=600, rate_scale=0.2)
     assert code == 0
     assert 600 / (0.2 * RATES.sum()) == pytest.approx(4000.0)
