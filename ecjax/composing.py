@@ -1,11 +1,14 @@
 """Configurations composed by Hydra, the options that they are, and the entry point that takes them."""
 
 import importlib.util
+from copy import deepcopy
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_dir
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -21,6 +24,7 @@ from ecjax.jobs_index import GROUPS, Job, folder
 from ecjax.options import checked, defaults
 
 _Options = TypeVar("_Options")
+_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError)  # of composing
 
 
 def load_job(job: Job) -> ModuleType:
@@ -126,17 +130,53 @@ def composed_with_mode(job: Job, overrides: list[str]) -> tuple[DictConfig, RunM
     Raises:
         UserError: an override names nothing, or has a value of the wrong type.
     """
+    try:
+        return _of_values(job, overrides) or _by_hydra(job, overrides)
+    except _ERRORS as error:
+        raise UserError(user_message(error)) from error
+
+
+def _of_values(job: Job, overrides: list[str]) -> tuple[DictConfig, RunMode | None] | None:
+    """What Hydra makes of overrides, where they do but choose files and set values of the job.
+
+    Commands of a sweep differ in values alone, and composing takes 0.1 s: values are set in a copy of what was composed
+    of the same files before. None where Hydra has to do it all: overrides are of its own, or one is wrong, of which it
+    says best what is the matter.
+    """
+    groups = [path.name for path in folder("conf").iterdir() if path.is_dir()]
+    try:
+        words = parsed(overrides)
+        if any(word.is_hydra_override() or word.is_sweep_override() for word in words):
+            return None
+        files, values = list[str](), list[Override]()
+        for text, word in zip(overrides, words, strict=True):
+            name = word.key_or_group
+            if name in groups or "/" in name or word.package is not None:
+                files.append(text)
+            else:
+                values.append(word)
+        cfg, mode = deepcopy(_of_files(job, tuple(files)))
+        ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
+        return cfg, mode
+    except (UserError, *_ERRORS):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _of_files(job: Job, overrides: tuple[str, ...]) -> tuple[DictConfig, RunMode | None]:
+    """What is composed of files alone; not to be changed."""
+    return _by_hydra(job, list(overrides))
+
+
+def _by_hydra(job: Job, overrides: list[str]) -> tuple[DictConfig, RunMode | None]:
     ConfigStore.instance().store(name=f"{job.name}_options", node=defaults(job.options_class()))
     GlobalHydra.instance().clear()
-    try:
-        with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
-            cfg = compose(job.name, overrides, return_hydra_config=True)
-        mode = cfg.hydra.mode
-        with open_dict(cfg):
-            del cfg["hydra"]
-        return cfg, mode
-    except (HydraException, OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
-        raise UserError(user_message(error)) from error
+    with initialize_config_dir(str(folder("conf").resolve()), version_base="1.3"):
+        cfg = compose(job.name, overrides, return_hydra_config=True)
+    mode = cfg.hydra.mode
+    with open_dict(cfg):
+        del cfg["hydra"]
+    return cfg, mode
 
 
 def parsed(overrides: list[str]) -> list[Override]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from omegaconf import OmegaConf, open_dict
 
 from ecjax import cli, composing, hydra_run
 from ecjax.errors import UserError
@@ -109,6 +110,49 @@ def test_a_table_may_stand_beside_a_folder_that_has_another(tmp_path):
 def test_conditions_of_a_plan_are_text(tmp_path):
     override = hydra_run._override(JOBS["optimize"], "plan_where=theta=0.1,method=published", sweep=False)
     assert composing.composed(JOBS["optimize"], [override]).plan_where == "theta=0.1,method=published"
+
+
+@pytest.mark.parametrize(
+    ("job", "overrides"),
+    [
+        ("schedule", ["experiment=coflow_fig5", "seed=3", "generate.requests=20"]),
+        ("schedule", ["seed=3", "experiment=coflow_fig5", "scheduler=[fair]", "+seed=[4]", "++other.name=1"]),
+        ("optimize", ["engine=ray", "theta=[1,2]", "~out", "cluster={files: 3}", "cluster.files=4"]),
+        ("optimize", ["engine.workers=2", "hardware=null", "storage=null", "out='${hydra.job.name}'"]),
+        ("optimize", ["+experiment@cluster=jlcm_fig8", "theta=1"]),
+        ("replay", ["plan=out", "policies=null", "slow=\"{n 4é: 2, 'b: c': 3}\""]),
+        ("adapt", ["hydra.mode=MULTIRUN", "requests=3"]),
+        # mistakes
+        ("adapt", ["+requests=3"]),
+        ("adapt", ["requests=1,2"]),
+        ("adapt", ["~requests=7"]),
+        ("adapt", ["requests=[1"]),
+        ("adapt", ["requests={a: 1}", "experiment=nowhere"]),
+        ("adapt", ["engine=ray", "engine=serial", "group/none=1"]),
+    ],
+)
+def test_values_are_set_as_hydra_sets_them(job, overrides):
+    def outcome(compose):
+        try:
+            cfg, mode = compose(JOBS[job], overrides)
+        except UserError as error:
+            return str(error)
+        except composing._ERRORS as error:
+            return composing.user_message(error)
+        flags = [cfg._get_flag(name) for name in ("struct", "readonly")]
+        return list(cfg), OmegaConf.to_container(cfg), flags, mode
+
+    assert outcome(composing.composed_with_mode) == outcome(composing._by_hydra)
+
+
+def test_a_composed_configuration_is_the_callers_own():
+    job = JOBS["schedule"]
+    cfg = composing.composed(job, ["seed=3"])
+    cfg.seed, cfg.generate.requests = 4, 5
+    with open_dict(cfg):
+        del cfg["out"]
+    again = composing.composed(job, [])
+    assert "out" in again and (again.seed, again.generate.requests) != (4, 5)
 
 
 def test_keys_that_need_quotes_come_in_quoted_braces():
