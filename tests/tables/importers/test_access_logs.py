@@ -181,9 +181,9 @@ def test_logs_of_several_machines_are_merged(tmp_path):
 def test_more_files_than_may_be_open_are_merged(tmp_path, hard, block):
     """Files of the same hours: one that is read at once is open no longer; for larger ones the limit is raised."""
     pytest.importorskip("resource", reason="this system has no such limits")
-    lines = list(sample_logs.s3(hour(requests=3000)))
-    for place in range(300):
-        write_log(tmp_path / f"host{place}", iter(lines[place::300]))
+    lines = list(sample_logs.s3(hour(requests=1500)))
+    for place in range(120):
+        write_log(tmp_path / f"host{place}", iter(lines[place::120]))
     program = (
         "import resource, sys\n"
         "from ecjax.tables.importers import open_trace\n"
@@ -196,7 +196,7 @@ def test_more_files_than_may_be_open_are_merged(tmp_path, hard, block):
     done = subprocess.run(
         [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=False
     )
-    assert done.stdout == "3000\n", done.stderr
+    assert done.stdout == "1500\n", done.stderr
 
 
 def test_blocks_are_the_lines_of_a_file_whatever_their_size(tmp_path):
