@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 LEVELS = {"p50_s": 0.5, "p90_s": 0.9, "p99_s": 0.99}
 NAMES = ("mean_s", *LEVELS, "std_s")
@@ -16,7 +16,7 @@ SECTIONS = 20
 _LEAST = 100  # requests per section; a quantile needs as many as leave one beyond it
 _ROUNDING = 1e-9
 _MOST_CORRELATION = 0.9
-_LEVEL = float(stats.t.ppf(0.975, SECTIONS - 1))
+_LEVEL = float(special.stdtrit(SECTIONS - 1, 0.975))
 
 
 def half_width_of(name: str) -> str:
@@ -34,7 +34,7 @@ def half_width(values: np.ndarray) -> float:
     if values.min() == values.max():
         # a mean of equal numbers is rounded, and so would be how far they are from it
         return 0.0
-    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    return float(special.stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def half_width_over_seeds(half_widths: np.ndarray, same_requests: bool) -> float:

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ecjax.adaptation.arrivals import constant, poisson
 from ecjax.adaptation.proxy import Strategy, Tasks
@@ -12,7 +12,7 @@ from ecjax.adaptation.replay import replay
 
 _SECTIONS = 20
 _LEAST_PER_THREAD = 100  # requests, so that the first ones, all admitted at once, do not count
-_LEVEL = float(stats.t.ppf(0.975, _SECTIONS - 1))
+_LEVEL = float(special.stdtrit(_SECTIONS - 1, 0.975))
 _LEFT_OUT = 0.25  # of the requests of a saturated proxy, until its signal has settled
 _DEVIATIONS = 6.0  # between the capacity and the rates at which it is tried
 _SURPLUS = 0.25  # of the requests too many at the upper rate: if fewer wait, the strategy is stable

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from ecjax.adaptation.delays import DelayModel
 from ecjax.adaptation.proxy import EMPIRICAL
@@ -122,6 +122,8 @@ def _quantiles(ordered: np.ndarray) -> np.ndarray:
 
 def _alike(delays: Delays, group: np.ndarray, ordered: list[np.ndarray]) -> tuple[float, float, int]:
     """Correlation of the normal scores of two tasks of one request, its standard error, requests with two tasks."""
+    from scipy.stats import rankdata  # takes 0.3 s, and is not for every command
+
     begins = np.concatenate([[True], delays.request[1:] != delays.request[:-1]])
     request = np.cumsum(begins) - 1
     tasks = np.bincount(request)
@@ -130,7 +132,7 @@ def _alike(delays: Delays, group: np.ndarray, ordered: list[np.ndarray]) -> tupl
     scores = np.empty(len(group))
     for number, sample in enumerate(ordered):
         member = group == number
-        scores[member] = special.ndtri((stats.rankdata(delays.seconds[member]) - 0.5) / len(sample))
+        scores[member] = special.ndtri((rankdata(delays.seconds[member]) - 0.5) / len(sample))
     squares = np.bincount(request, scores**2)[several]
     # over the pairs of a request: sum of s_a s_b, and of (s_a^2 + s_b^2) / 2
     products = (np.bincount(request, scores)[several] ** 2 - squares) / 2

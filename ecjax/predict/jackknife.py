@@ -10,7 +10,7 @@ move with its longest episodes, so that quantiles above the mean are taken to be
 """
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 BLOCKS = 10
 UNTOLD = (
@@ -38,7 +38,7 @@ def log_margins(figures: np.ndarray, by_chance: np.ndarray | float = 0.0) -> np.
     safe = np.where(fourth > 0, fourth, 1.0)
     degrees = 3 * part * (variance / part) ** 2 / safe
     degrees = np.where(fourth > 0, np.clip(degrees, 1.0, count - 1), count - 1)
-    margins = stats.t.ppf((1 + LEVEL) / 2, degrees) * np.sqrt(variance)
+    margins = special.stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(variance)
     return np.where(figures.mean(axis=0) >= figures[:, 0].mean(), np.maximum(margins, margins[0]), margins)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ecjax.simulation import tally
 from ecjax.simulation.tally import BATCHES, SEGMENTS, Tally
@@ -147,7 +147,7 @@ def quantile_half_widths(replications: np.ndarray) -> np.ndarray:
     if number < _FEWEST_REPLICATIONS or not some.any():
         return half_width
     each = np.stack([quantiles(histograms[some]) for histograms in replications])
-    half_width[some] = stats.t.ppf(0.975, number - 1) * each.std(axis=0, ddof=1) / math.sqrt(number)
+    half_width[some] = special.stdtrit(number - 1, 0.975) * each.std(axis=0, ddof=1) / math.sqrt(number)
     return np.where(known, half_width, np.nan)
 
 
@@ -161,7 +161,7 @@ def _half_widths_of_means(sums: np.ndarray) -> np.ndarray:
         return np.full(sums.shape[1], np.nan)
     with np.errstate(invalid="ignore"):
         each = sums[..., 1] / sums[..., 0]
-    return np.asarray(stats.t.ppf(0.975, number - 1) * each.std(axis=0, ddof=1) / math.sqrt(number))
+    return np.asarray(special.stdtrit(number - 1, 0.975) * each.std(axis=0, ddof=1) / math.sqrt(number))
 
 
 def _statistics(
@@ -226,7 +226,7 @@ def _warm_up(batches: np.ndarray) -> int:
     alike = (len(series) - cut) // cut if cut else 0
     if alike >= _ALIKE:
         blocks = series[cut : cut + alike * cut].reshape(alike, cut).mean(axis=1)
-        reach = stats.t.ppf(1 - _UNLIKE / 2, alike - 1) * math.sqrt(1 + 1 / alike) * blocks.std(ddof=1)
+        reach = special.stdtrit(alike - 1, 1 - _UNLIKE / 2) * math.sqrt(1 + 1 / alike) * blocks.std(ddof=1)
         if abs(series[:cut].mean() - blocks.mean()) <= reach:
             return 0
     return int(held[cut])
@@ -262,7 +262,7 @@ def interval(replications: list[np.ndarray]) -> float:
     # what correlation is left adds to the variance of the mean as in an autoregressive series
     correlation = min(max(_correlation(series)[0], 0.0), 0.9)
     variance = spread / freedom / len(values) * (1 + correlation) / (1 - correlation)
-    return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance))
+    return float(special.stdtrit(freedom, 0.975) * math.sqrt(variance))
 
 
 def interval_beside_others(replications: list[np.ndarray]) -> float:
@@ -294,7 +294,7 @@ def interval_beside_others(replications: list[np.ndarray]) -> float:
         correlation = min(max(_correlation(apart)[0], 0.0), 0.9)
     variance = float(spread.sum()) * len(apart) / (len(apart) - 1)
     variance *= (1 + correlation) / (1 - correlation)
-    return float(stats.t.ppf(0.975, freedom) * math.sqrt(variance) / count)
+    return float(special.stdtrit(freedom, 0.975) * math.sqrt(variance) / count)
 
 
 def _correlation(series: list[np.ndarray]) -> tuple[float, int]:
@@ -307,11 +307,13 @@ def _correlation(series: list[np.ndarray]) -> tuple[float, int]:
 def _correlated(series: list[np.ndarray]) -> bool:
     """Whether neighbouring batches seem to correlate (one-sided, at 30 %: too few batches do less harm than that)."""
     correlation, pairs = _correlation(series)
-    return correlation > stats.norm.ppf(0.7) / math.sqrt(pairs)
+    return correlation > special.ndtri(0.7) / math.sqrt(pairs)
 
 
 def _drifts(replications: list[np.ndarray]) -> bool:
     """Whether the first and the second half of the batches differ by more than chance."""
+    from scipy.stats import ttest_ind  # takes 0.3 s, and is not for every command
+
     series = [_series(_merged(part, 2 * _HALF)) for part in replications]
     if any(len(part) < 2 * _HALF for part in series):
         return False
@@ -319,7 +321,7 @@ def _drifts(replications: list[np.ndarray]) -> bool:
     late = np.concatenate([part[_HALF:] for part in series])
     if early.std() == 0 and late.std() == 0:
         return bool(early[0] != late[0])
-    return bool(stats.ttest_ind(early, late, equal_var=False).pvalue < _SIGNIFICANCE)
+    return bool(ttest_ind(early, late, equal_var=False).pvalue < _SIGNIFICANCE)
 
 
 def _utilisation(tallies: list[Tally], spans: list[float], segment: int, start: int) -> np.ndarray:

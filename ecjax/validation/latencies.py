@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from scipy import stats
+from scipy import special
 
 from ecjax.predict.latencies import Latencies, histogram_rows, latency_rows
 from ecjax.simulation import summary
@@ -104,7 +104,7 @@ def observed(
 def _independent(values: np.ndarray) -> float:
     if len(values) < 2:
         return math.nan
-    return float(stats.norm.ppf(0.975) * values.std(ddof=1) / math.sqrt(len(values)))
+    return float(special.ndtri(0.975) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def replayed(counted: Counted) -> Statistics:
@@ -117,7 +117,7 @@ def replayed(counted: Counted) -> Statistics:
         deviation = np.sqrt(np.maximum(square / count - mean**2, 0.0))
     half_width = np.full(len(mean), np.nan)
     if replications > 1:
-        factor = stats.t.ppf(0.975, replications - 1) / math.sqrt(replications)
+        factor = special.stdtrit(replications - 1, 0.975) / math.sqrt(replications)
         half_width = factor * means.std(axis=0, ddof=1)
     return Statistics(
         np.where(count > 0, count / replications, np.nan),

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 from scipy.optimize import nnls
 
 LEAST_SAMPLES = 20  # of a node, for a law of its own; of a size, to take part in a relation
@@ -169,13 +168,15 @@ def _misfit(samples: Samples, sizes: Sizes, lines: np.ndarray) -> float:
     Every value counts by its rank among those of its node, so that nodes with few samples tell something together,
     and those with other laws do not mix.
     """
+    from scipy.stats import rankdata  # takes 0.3 s, and is not for every command
+
     units = units_by(samples, lines)
     ranks, classes = [], []
     for place in sizes.places:
         place = place[:: 1 + len(place) // _SCORED]
         if len(place) > 1 and (mean := units[place].mean()) > 0:
             # equal but for rounding is equal
-            ranks.append((stats.rankdata(np.round(units[place] / mean, 9)) - 0.5) / len(place))
+            ranks.append((rankdata(np.round(units[place] / mean, 9)) - 0.5) / len(place))
             classes.append(sizes.of_sample[place])
     if not ranks:
         return 0.0
