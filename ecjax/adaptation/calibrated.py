@@ -22,7 +22,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 import numpy as np
-from scipy import optimize
 
 from ecjax.adaptation import arrivals, strategies, thresholds
 from ecjax.adaptation.delays import DelayModel, tasks_of
@@ -163,6 +162,8 @@ def _tuned(
         latencies: (R, 2) of a strategy at R loads, s.
         allowed: (R, 2) s.
     """
+    from scipy.optimize import minimize  # takes 0.2 s, and is not for every command
+
     place = np.log(edges)
     knots = np.linspace(place[0], place[-1], min(_KNOTS, len(edges)))
 
@@ -178,7 +179,7 @@ def _tuned(
 
     start = np.append(np.zeros(len(knots)), _WEIGHT)
     steps = np.diag([0.15] * len(knots) + [0.2])
-    solution = optimize.minimize(
+    solution = minimize(
         score,
         start,
         method="Nelder-Mead",

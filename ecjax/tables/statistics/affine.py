@@ -10,7 +10,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ecjax.tables.statistics.delays import Cells
 
@@ -108,6 +107,8 @@ def fit_affine(
     delta = means - mean_factor * psi
     if sizes.shape[0] == 1:
         return AffineLaw(max(float(delta[0]), 0.0), math.nan, float(psi[0]), math.nan)
+    from scipy.optimize import nnls  # takes 0.2 s, and is not for every command
+
     scale = sizes.max()
     weights = np.sqrt(counts / counts.sum())
     design = weights[:, None] * np.stack([np.ones_like(sizes), sizes / scale], axis=1)
