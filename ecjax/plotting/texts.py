@@ -17,7 +17,9 @@ def plain_texts(figure: Figure) -> None:
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             _plain_ticks(axis)
-            ticks.update(axis.get_ticklabels(which="both"))
+            # not by get_ticklabels, which places the ticks and measures their words, as drawing does again
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                ticks.update((tick.label1, tick.label2))
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         if text not in ticks:
