@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from ecjax.programs import program
 from ecjax.traffic.two_moments import Constants, workload_path, workload_path_traced
 
 VECTORS = json.loads((Path(__file__).parent / "latency_vectors.json").read_text())
@@ -60,14 +61,20 @@ def test_both_forms_take_the_same_steps():
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-8)
 
 
-def test_the_derivative_is_that_of_differences_in_a_batch():
-    work, width, constants = _bursty()
+@program
+def wait_and_slope(scales, work, width, constants):
+    """The mean wait of work with its scales, and its derivatives by them."""
 
     def wait(scale):
-        scaled = jnp.asarray(work[:12]) * scale
-        path = workload_path_traced(scaled, width[:12], constants, most_steps=2)
+        scaled = work * scale
+        path = workload_path_traced(scaled, width, constants, most_steps=2)
         return jnp.sum(scaled * path.mean) / jnp.sum(scaled)
 
+    return jax.vmap(jax.value_and_grad(wait))(scales)
+
+
+def test_the_derivative_is_that_of_differences_in_a_batch():
+    work, width, constants = _bursty()
     scales = jnp.array([1.1 - 1e-5, 1.1, 1.1 + 1e-5])
-    value, slope = jax.jit(jax.vmap(jax.value_and_grad(wait)))(scales)
+    value, slope = wait_and_slope(scales, work[:12], width[:12], constants)
     assert float(slope[1]) == pytest.approx(float(value[2] - value[0]) / 2e-5, rel=1e-4)
